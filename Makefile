@@ -1,0 +1,71 @@
+# Lapwing: everything a developer types. `make help` lists it.
+#
+# One virtual environment, .venv, serves all targets. Two stamps inside it say what has been
+# installed; both age with pyproject.toml and constraints.txt, so a second call costs nothing.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+# The constraints also reach the build environment, so that hatchling is pinned too
+# (older pips read PIP_CONSTRAINT there, newer ones PIP_BUILD_CONSTRAINT).
+PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+       $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format types imports bench hooks clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
+	$(BIN)/lapwing demo $(ARGS)
+
+test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.stamp-dev  ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.stamp-dev  ## Repair style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.stamp-dev  ## Check types
+	$(BIN)/mypy src
+
+imports: $(VENV)/.stamp-dev  ## Check that imports run downwards
+	$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
+	@test -n "$(NAME)" || { echo 'Say which one: make bench NAME=knn_graph'; ls benchmarks 2>/dev/null; exit 2; }
+	@test -f "benchmarks/$(NAME).py" || { echo 'There is no benchmarks/$(NAME).py'; exit 2; }
+	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
+
+hooks: $(VENV)/.stamp-dev  ## Install the pre-commit hooks
+	$(BIN)/pre-commit install
+
+clean:  ## Remove the environment, caches and build products
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.stamp-venv:
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo 'Lapwing needs Python 3.11 or newer, and $(PYTHON) was not found.'; \
+	    echo 'Name one: make PYTHON=/path/to/python3.12 ...'; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Lapwing needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
+	    echo 'Name another: make PYTHON=/path/to/python3.12 ...'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
+	$(PIP) -e ".[plot]"
+	@touch $@
+
+# dev contains plot, so the demo needs nothing more afterwards.
+$(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
+	$(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/.stamp-demo

@@ -1,0 +1,94 @@
+"""Exact neighbours of all MNIST rows: Lapwing against scikit-learn's brute force, same run.
+
+    python benchmarks/knn_graph.py [--rows 70000] [--neighbors 15]
+
+Prints seconds and CPU seconds of both, their ratios, the share of rows whose neighbour sets are
+identical, and the growth of resident memory. Bar: a ratio of at least 1.5. The core dependencies
+alone reach more than 2, so the search uses no tensor library.
+
+Data: mnist.npz in the folder named by LAPWING_DATA, or in ../shared/data beside the repository.
+"""
+
+import argparse
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from lapwing.graphs import nearest_neighbors
+
+ROOT = Path(__file__).resolve().parents[1]
+BAR = 1.5
+
+
+def resident_bytes():
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measured(function):
+    """Result, seconds, CPU seconds and peak growth of resident memory in MB."""
+    before = peak = resident_bytes()
+    done = threading.Event()
+
+    def watch():
+        nonlocal peak
+        while not done.wait(0.02):
+            peak = max(peak, resident_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = function()
+    finally:
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        done.set()
+        watcher.join()
+    return result, wall, cpu, (peak - before) / 1e6
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=70_000)
+    parser.add_argument("--neighbors", type=int, default=15)
+    options = parser.parse_args()
+    folder = Path(os.environ.get("LAPWING_DATA") or ROOT.parent / "shared" / "data")
+    if not (folder / "mnist.npz").is_file():
+        print(f"No mnist.npz in {folder}: set LAPWING_DATA to its folder. Nothing measured.")
+        return 0
+    with np.load(folder / "mnist.npz") as file:
+        X = file["X"][: options.rows].astype(np.float32)
+    k = options.neighbors
+
+    # Small runs first, so that neither side pays for loading libraries.
+    nearest_neighbors(X[:2000], k, backend="exact")
+    NearestNeighbors(n_neighbors=k, algorithm="brute").fit(X[:2000]).kneighbors()
+
+    ours, wall, cpu, memory = measured(lambda: nearest_neighbors(X, k, backend="exact"))
+    print(f"rows {X.shape[0]}, columns {X.shape[1]}, neighbours {k}")
+    line = "{:<22} {:8.1f} s {:8.1f} CPU s {:8.0f} MB more memory"
+    print(line.format("lapwing", wall, cpu, memory), flush=True)
+    baseline = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(X)
+    theirs, their_wall, their_cpu, their_memory = measured(baseline.kneighbors)
+    print(line.format("scikit-learn brute", their_wall, their_cpu, their_memory))
+    same = (np.sort(ours[1], axis=1) == np.sort(theirs[1], axis=1)).all(axis=1)
+    # Equal distances to different rows: both answers are right.
+    tied = ~same & np.isclose(ours[0], theirs[0], rtol=1e-6).all(axis=1)
+    print(f"ratio {their_wall / wall:.2f} (bar {BAR}), in CPU seconds {their_cpu / cpu:.2f}")
+    print(
+        f"identical neighbour sets {100 * same.mean():.3f} % of the rows; "
+        f"{(~same).sum()} differ, {tied.sum()} of them by ties"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The only folder that names an array library or an executor: threads, memory."""

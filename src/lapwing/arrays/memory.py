@@ -1,0 +1,85 @@
+"""What memory there is and how much of it may be used: asked before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {f"{unit}I": 1024**i for i, unit in enumerate("KMGT", start=1)}
+#: Share of the free memory used when no limit is given: the rest is for X, copies and neighbours.
+_DEFAULT_SHARE = 0.6
+#: Assumed when the operating system does not tell.
+_FALLBACK_BYTES = 4 * 10**9
+
+
+def parse_size(size: float | str) -> int:
+    """Return a number of bytes from an int or a text such as ``"20GB"`` or ``"512 MiB"``.
+
+    Examples
+    --------
+    >>> parse_size("1.5GB"), parse_size("1KiB"), parse_size(1000)
+    (1500000000, 1024, 1000)
+    """
+    if isinstance(size, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?I?)B?\s*", size.upper())
+        if match is None:
+            raise ValueError(
+                f"memory_limit {size!r} is not a size: give bytes or a text such as '8GB'"
+            )
+        amount = float(match.group(1)) * _UNITS[match.group(2)]
+    else:
+        amount = float(size)
+    if not amount > 0:
+        raise ValueError(f"memory_limit must be positive, got {size!r}")
+    return int(amount)
+
+
+def memory_budget(limit: float | str | None) -> int:
+    """Return the bytes that may be allocated: ``limit``, or a share of what is free now."""
+    return parse_size(limit) if limit is not None else int(_DEFAULT_SHARE * available_memory())
+
+
+def available_memory() -> int:
+    """Return the bytes that can be allocated without swapping, container limits included."""
+    candidates = [_container_room(), _system_available()]
+    return min((c for c in candidates if c is not None), default=_FALLBACK_BYTES)
+
+
+def format_size(n_bytes: float) -> str:
+    """Return a size as people read it.
+
+    Examples
+    --------
+    >>> format_size(14_400_000_000)
+    '14.4 GB'
+    """
+    for unit in ("bytes", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
+
+
+def _system_available() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:  # no MemAvailable outside Linux: half of the physical memory is a cautious guess
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _container_room() -> int | None:
+    """Return limit minus use of the control group (version 2), if there is one."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+        return None if limit == "max" else max(int(limit) - int(used), 0)
+    except (OSError, ValueError):
+        return None

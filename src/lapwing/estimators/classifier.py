@@ -1,0 +1,196 @@
+"""What the classifiers share: classes, decisions, probabilities, new labels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..kernels import Kernel
+from ..losses import Loss
+from ..solvers import (
+    MixedCheck,
+    StabilityCheck,
+    Step,
+    StoppingRule,
+    ValidationCheck,
+    decisions,
+)
+from .base import ManifoldEstimator, check_rows, check_weights, values_on
+from .targets import encode_classes, labelled_rows, one_vs_rest
+
+
+class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
+    """Classifiers with one column per class (one column for two classes)."""
+
+    unlabeled: Any
+    class_weight: Any
+    stopping: str
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError(f"{type(self).__name__} must implement _loss")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows, labelled or not.
+        y : array of shape (n,)
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of unlabelled rows are not used.
+        validation : tuple (X_v, y_v), optional
+            Labelled rows for ``stopping="validation"`` and ``"mixed"``.
+
+        Returns
+        -------
+        self
+        """
+        X = check_rows(self, X)
+        values, labelled = labelled_rows(y, self.unlabeled)
+        if len(values) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
+        row_weights = check_weights(sample_weight, X)
+        self.classes_ = encode_classes(values, labelled, self.unlabeled)
+        known = values[labelled].astype(self.classes_.dtype)
+        weights = row_weights[labelled] * self._class_weights(known)
+        index = np.flatnonzero(labelled)[weights > 0]
+        known, weights = known[weights > 0], weights[weights > 0]
+        if len(np.unique(known)) < 2:
+            raise ValueError(
+                "fewer than two classes have a labelled row of positive weight: a classifier "
+                "needs at least two classes"
+            )
+        step = self._fit(
+            X,
+            index,
+            one_vs_rest(known, self.classes_),
+            weights,
+            self._loss(),
+            lambda kernel: self._rules(kernel, X, labelled, validation),
+        )
+        self._labels, self._row_weights = values, row_weights
+        self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
+        self.transduction_[labelled] = values[labelled].astype(self.classes_.dtype)
+        self._temperature = _temperature(step, one_vs_rest(known, self.classes_), index)
+        return self
+
+    def add_labels(self, index: Any, y: Any) -> Self:
+        """Label more training rows and refit from the present solution, with the same graph.
+
+        Parameters
+        ----------
+        index : array of int
+            Rows of the training data.
+        y : array
+            Their labels.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "result_")
+        index = np.atleast_1d(index)
+        labels = np.array(self._labels, dtype=object)
+        labels[index] = np.asarray(y, dtype=object)
+        settings = self.graph, self.warm_start
+        try:
+            self.graph, self.warm_start = self.graph_, True
+            return self.fit(self.X_fit_, labels, sample_weight=self._row_weights)
+        finally:
+            self.graph, self.warm_start = settings
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
+        values = self._decide(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row."""
+        return self.classes_[decisions(self._decide(X)).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, shape (n, n_classes).
+
+        A soft-max of the decision values, with one temperature fitted to the values that the
+        labelled rows get when their own label is left out (closed form; for ``solver="pcg"``,
+        which has none, to their values as they are).
+        """
+        values = self._decide(X)
+        return _softmax(_per_class(values) * self._temperature)
+
+    def _class_weights(self, known: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(len(known))
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=known)
+        return weights[np.searchsorted(self.classes_, known)]
+
+    def _rules(
+        self, kernel: Kernel | None, X: Any, labelled: np.ndarray, validation: Any
+    ) -> list[StoppingRule]:
+        if self.stopping == "optimal":
+            return []
+        if self.stopping not in ("stability", "validation", "mixed"):
+            raise ValueError(
+                f"stopping must be 'optimal', 'stability', 'validation' or 'mixed', "
+                f"got {self.stopping!r}"
+            )
+        stability = StabilityCheck(~labelled)
+        if self.stopping == "stability":
+            return [stability]
+        if validation is None:
+            raise ValueError(
+                f"stopping={self.stopping!r} looks at validation rows: pass "
+                "validation=(X_v, y_v) to fit"
+            )
+        check = self._validation_check(kernel, X, validation)
+        return [check] if self.stopping == "validation" else [MixedCheck(stability, check)]
+
+    def _validation_check(
+        self, kernel: Kernel | None, X: Any, validation: Any
+    ) -> ValidationCheck:
+        X_v, y_v = validation
+        X_v = validate_data(
+            self, X_v, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+        y_v = np.asarray(y_v)
+        truth = np.searchsorted(self.classes_, y_v)
+        truth[~np.isin(y_v, self.classes_)] = -1
+
+        def error_rate(step: Step) -> float:
+            values = values_on(kernel, X_v, X, step.function.coef) + step.function.intercept
+            return float(np.mean(decisions(values) != truth))
+
+        return ValidationCheck(error_rate, len(truth), X.shape[0])
+
+
+def _per_class(values: np.ndarray) -> np.ndarray:
+    """Return one score per class; two classes share a column with opposite signs."""
+    return np.hstack([-values, values]) if values.shape[1] == 1 else values
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def _temperature(step: Step, targets: np.ndarray, index: np.ndarray) -> float:
+    """Return the factor of the decision values under which the labels are most likely.
+
+    A standard normal prior on its logarithm keeps it finite when few labels are all correct.
+    """
+    values = step.function.values[index] if step.leave_one_out is None else step.leave_one_out()
+    truth = decisions(targets).astype(int)
+    scores = _per_class(values)
+
+    def loss(log_factor: float) -> float:
+        probability = _softmax(scores * np.exp(log_factor))[np.arange(len(truth)), truth]
+        return float(-np.log(np.maximum(probability, 1e-300)).sum() + 0.5 * log_factor**2)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))

@@ -1,0 +1,156 @@
+"""Candidates for the nearest neighbours: fast rounded searches that keep a few more than asked.
+
+Tiles of distances filtered against the worst candidate so far, or a k-d tree in few dimensions.
+Says how exact the distances are and leaves the verdict to the caller.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+
+from ..arrays.threads import map_blocks, n_threads, row_blocks
+from .points import Points
+from .tiles import DOUBLE, Frame, choose_tiles
+
+BLOCK_SIZE = 1024  # a float32 tile of 4 MB: good for BLAS, and filtered while still in cache
+TILES_PER_TASK = 8  # the left factor of a strip is prepared once per task
+
+
+@dataclass
+class Candidates:
+    """For each row the nearest others by rounded squared distance, sorted.
+
+    Distances and reach are in the units of the search, which may scale the rows.
+    """
+
+    squared: np.ndarray
+    index: np.ndarray
+    reach: np.ndarray
+    n_terms: int
+    roundoff: float
+
+
+def tree_candidates(points: Points, kept: int) -> Candidates:
+    """Candidates from a k-d tree in float64; for dense rows of few dimensions."""
+    frame = Frame(points)
+    X = frame.rows(slice(None))
+    n = len(points)
+    distance, index = cKDTree(X).query(X, k=kept + 1, workers=n_threads())
+    is_self = index == np.arange(n)[:, None]
+    is_self[~is_self.any(axis=1), kept] = True  # too many equal rows: drop the farthest instead
+    squared = distance[~is_self].reshape(n, kept) ** 2
+    reach = frame.reach(np.sqrt(np.einsum("ij,ij->i", X, X)), DOUBLE)
+    return Candidates(squared, index[~is_self].reshape(n, kept), reach, points.n_features, DOUBLE)
+
+
+def tile_candidates(points: Points, kept: int, block_size: int | None = None) -> Candidates:
+    """Candidates from tiles; each pair of rows is multiplied once and serves both."""
+    n = len(points)
+    # In random order the first tiles are a random sample: they set thresholds that already drop
+    # nearly everything that follows, even where the input is sorted by class.
+    order = np.random.default_rng(0).permutation(n)
+    tiles, block_size = choose_tiles(points, order, block_size or BLOCK_SIZE)
+    blocks = row_blocks(n, block_size)
+    best = [_Best(block.stop - block.start, kept, tiles.dtype) for block in blocks]
+    tasks = [
+        (i, range(j, min(j + TILES_PER_TASK, len(blocks))))
+        for i in range(len(blocks))
+        for j in range(i, len(blocks), TILES_PER_TASK)
+    ]
+    buffers = threading.local()
+
+    def search(task: tuple[int, range]) -> None:
+        i, strip = task
+        if not hasattr(buffers, "tile"):
+            buffers.tile = np.empty(block_size * block_size, dtype=tiles.dtype)
+        rows = blocks[i]
+        left = tiles.left(rows)
+        for j in strip:
+            columns = blocks[j]
+            shape = (rows.stop - rows.start, columns.stop - columns.start)
+            out = buffers.tile[: shape[0] * shape[1]].reshape(shape)
+            tile = tiles.tile(left, rows, columns, out)
+            if i == j:
+                np.fill_diagonal(tile, np.inf)
+            else:
+                best[j].offer(tile.T, rows.start)
+            best[i].offer(tile, columns.start)
+
+    map_blocks(search, tasks)
+    squared = np.empty((n, kept), dtype=tiles.dtype)
+    index = np.empty((n, kept), dtype=np.int32)
+    reach = np.empty(n)
+    for block, found in zip(blocks, best, strict=True):
+        ascending = np.argsort(found.value, axis=1)
+        squared[order[block]] = 2 * np.take_along_axis(found.value, ascending, axis=1)
+        index[order[block]] = order[np.take_along_axis(found.index, ascending, axis=1)]
+    reach[order] = tiles.reach
+    return Candidates(squared, index, reach, tiles.n_terms, tiles.roundoff)
+
+
+class _Best:
+    """The ``kept`` smallest values offered so far to each row of one block."""
+
+    def __init__(self, n_rows: int, kept: int, dtype: npt.DTypeLike) -> None:
+        self.value = np.full((n_rows, kept), np.inf, dtype=dtype)
+        self.index = np.zeros((n_rows, kept), dtype=np.int32)
+        self.threshold = np.full(n_rows, np.inf, dtype=dtype)
+        self._lock = threading.Lock()
+
+    def offer(self, tile: np.ndarray, first: int) -> None:
+        """Take what beats a row's worst; column j of the tile is the point ``first + j``."""
+        if np.isinf(self.threshold).any():
+            self._offer_all(tile, first)
+            return
+        if tile.flags.c_contiguous:
+            row, column = np.divmod(np.flatnonzero(tile < self.threshold[:, None]), tile.shape[1])
+        else:  # the transpose of a C-ordered tile: scan in memory order, then sort by row
+            flat = np.flatnonzero(self.threshold > tile.T)
+            column, row = np.divmod(flat, tile.shape[0])
+            by_row = np.argsort(row.astype(np.uint16), kind="stable")  # radix sort
+            row, column = row[by_row], column[by_row]
+        if len(row) == 0:
+            return
+        value = tile[row, column]
+        counts = np.bincount(row, minlength=len(tile))
+        active = np.flatnonzero(counts)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        line = np.repeat(np.arange(len(active)), counts[active])
+        kept = self.value.shape[1]
+        values = np.full((len(active), kept + counts.max()), np.inf, dtype=tile.dtype)
+        indices = np.zeros(values.shape, dtype=np.int32)
+        values[line, kept + place], indices[line, kept + place] = value, column + first
+        with self._lock:
+            values[:, :kept], indices[:, :kept] = self.value[active], self.index[active]
+            self._keep_smallest(active, values, indices)
+
+    def _offer_all(self, tile: np.ndarray, first: int) -> None:
+        """Without thresholds nothing can be filtered: partition whole strips of the tile."""
+        kept = self.value.shape[1]
+        for rows in row_blocks(len(tile), 128):
+            part = np.ascontiguousarray(tile[rows])
+            index = np.broadcast_to(
+                np.arange(first, first + part.shape[1], dtype=np.int32), part.shape
+            )
+            if part.shape[1] > kept:
+                smallest = np.argpartition(part, kept - 1, axis=1)[:, :kept]
+                part, index = np.take_along_axis(part, smallest, axis=1), first + smallest
+            with self._lock:
+                values = np.hstack((self.value[rows], part))
+                indices = np.hstack((self.index[rows], index)).astype(np.int32)
+                self._keep_smallest(rows, values, indices)
+
+    def _keep_smallest(
+        self, rows: slice | np.ndarray, values: np.ndarray, indices: np.ndarray
+    ) -> None:
+        kept = self.value.shape[1]
+        smallest = np.argpartition(values, kept - 1, axis=1)[:, :kept]
+        values = np.take_along_axis(values, smallest, axis=1)
+        self.value[rows] = values
+        self.index[rows] = np.take_along_axis(indices, smallest, axis=1)
+        self.threshold[rows] = values.max(axis=1)

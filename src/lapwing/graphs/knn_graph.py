@@ -1,0 +1,264 @@
+"""The neighbour graph as an object that can be shared, kept, inspected and grid-searched.
+
+Joins neighbours, weights and Laplacian into one scikit-learn estimator. Knows no labels and no
+kernels; with a precomputed Gram matrix it only reads distances from it.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import numbers
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from ..operators import Operator, PowerOperator, SparseOperator
+from .neighbors import METRICS, nearest_neighbors, resolve_backend
+from .points import squared_norms
+from .weights import graph_laplacian, heat_weights, larger_of_both, symmetric_affinity
+
+logger = logging.getLogger(__name__)
+
+WEIGHTS = ("heat", "binary", "cosine")
+SYMMETRY_TOLERANCE = 1e-10
+
+
+class KNNGraph(BaseEstimator):
+    """Symmetric graph of the nearest neighbours, with its Laplacian.
+
+    Rows i and j are joined if one is among the ``n_neighbors`` nearest of the other. The affinity
+    W takes the larger of the two weights; with degrees D the Laplacian is
+
+        L = I - D^(-1/2) W D^(-1/2)   (normalised)   or   L = D - W.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Neighbours per row, the row itself not counted; at most n - 1 are used.
+    weights : {"heat", "binary", "cosine"}, default="heat"
+        ``"heat"`` is exp(-d^2 / (2 sigma^2)), ``"binary"`` is 1, ``"cosine"`` is max(cos, 0).
+        Edges of weight 0 are dropped.
+    bandwidth : "mean" or float, default="mean"
+        Sigma of the heat weights. ``"mean"`` is the mean distance to the neighbours over all rows.
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
+        ``"cosine"`` compares directions: rows are scaled to unit length and the heat weights see
+        the distance of unit vectors, d^2 = 2 (1 - cos). A row of zeros has cosine 0, so d^2 = 2,
+        with every other row. With ``"precomputed"``, X is a Gram matrix (n, n) and
+        d(i, j)^2 = K_ii + K_jj - 2 K_ij.
+    normalized : bool, default=True
+        Which Laplacian.
+    power : int, default=1
+        ``laplacian_`` is L to this power, applied ``power`` times and never multiplied out.
+    backend : {"auto", "exact", "approximate"}, default="auto"
+        Neighbour search. ``"auto"`` is exact up to 100 000 rows; above, it is approximate where
+        the rows are dense and usearch is installed (``pip install "lapwing[approx]"``).
+
+    Attributes
+    ----------
+    affinity_ : CSR array of shape (n, n), float64
+        Symmetric, non-negative, zero diagonal.
+    laplacian_ : Operator
+        Symmetric positive semi-definite; ``laplacian_ @ V`` is the product. Rows without an edge
+        are zero, diagonal included.
+    n_components_ : int
+        Number of connected components.
+    component_ : int array of shape (n,)
+        Component of each row.
+    bandwidth_ : float or None
+        Sigma used; None unless the weights are ``"heat"``.
+    backend_ : str or None
+        ``"exact"`` or ``"approximate"``; None for a graph made from an affinity.
+    n_samples_, n_features_in_ : int
+        Shape of X.
+
+    Notes
+    -----
+    A clone keeps the fit and shares its arrays, so a grid search over other parameters does not
+    build the graph again; :meth:`fitted_to` tells whether the fit still belongs to the data and
+    the parameters. Exact search costs n^2 / 2 row products.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing.graphs import KNNGraph
+    >>> graph = KNNGraph(n_neighbors=1, weights="binary").fit([[0.0], [1.0], [5.0], [6.0]])
+    >>> graph.n_components_
+    2
+    >>> graph.laplacian_ @ np.array([1.0, 1.0, 0.0, 2.0])
+    array([ 0.,  0., -2.,  2.])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str = "heat",
+        bandwidth: str | float = "mean",
+        metric: str = "euclidean",
+        normalized: bool = True,
+        power: int = 1,
+        backend: str = "auto",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.bandwidth = bandwidth
+        self.metric = metric
+        self.normalized = normalized
+        self.power = power
+        self.backend = backend
+
+    def fit(self, X: Any, y: Any = None) -> KNNGraph:
+        """Build the graph of the rows of X.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n)
+            The rows, labelled and unlabelled alike.
+        y : ignored
+            Present for scikit-learn's sake.
+
+        Returns
+        -------
+        KNNGraph
+            The fitted graph itself.
+        """
+        self._check_parameters()
+        X = validate_data(self, X, **self._input_rules())
+        n = X.shape[0]
+        k = min(int(self.n_neighbors), n - 1)
+        if k < self.n_neighbors:
+            logger.info("n_neighbors=%d but X has %d rows: %d used", self.n_neighbors, n, k)
+        self.backend_: str | None = resolve_backend(X, self.metric, self.backend)
+        if k == 0:
+            distances, indices = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.intp)
+        else:
+            distances, indices = nearest_neighbors(X, k, self.metric, self.backend_)
+        weights = self._edge_weights(X, distances, indices)
+        self._store(symmetric_affinity(indices, weights), checksum=_checksum(X))
+        return self
+
+    @classmethod
+    def from_affinity(cls, W: Any, normalized: bool = True, power: int = 1) -> KNNGraph:
+        """A fitted graph from a given affinity matrix.
+
+        Parameters
+        ----------
+        W : array or sparse matrix of shape (n, n)
+            Finite and non-negative. The diagonal is dropped. If W is not symmetric, the larger of
+            W_ij and W_ji is taken, with a warning.
+        normalized, power
+            As for the class.
+
+        Returns
+        -------
+        KNNGraph
+            A graph that :meth:`fitted_to` accepts for any data with n rows.
+        """
+        graph = cls(normalized=normalized, power=power)
+        graph._check_parameters()
+        W = check_array(W, accept_sparse="csr", dtype=np.float64, copy=True)
+        if W.shape[0] != W.shape[1]:
+            raise ValueError(f"An affinity matrix must be square, got shape {W.shape}.")
+        W = sp.csr_array(W)
+        W.sum_duplicates()
+        if W.nnz and W.data.min() < 0:
+            raise ValueError(
+                f"An affinity matrix must not be negative, smallest entry {W.data.min():.3g}. "
+                "Clip it at 0, or turn distances d into weights such as exp(-d**2)."
+            )
+        W = sp.csr_array(W - sp.diags_array(W.diagonal(), format="csr"))
+        W.eliminate_zeros()
+        gap = abs(W - W.T)
+        if gap.nnz and gap.data.max() > SYMMETRY_TOLERANCE * W.data.max():
+            warnings.warn(
+                "The affinity matrix is not symmetric: the larger of W_ij and W_ji is used. "
+                "Pass W.maximum(W.T) or (W + W.T) / 2 to choose yourself.",
+                UserWarning,
+                stacklevel=2,
+            )
+        graph.backend_ = graph.bandwidth_ = None
+        graph._store(larger_of_both(W), checksum=None)
+        return graph
+
+    def fitted_to(self, X: Any) -> bool:
+        """Whether the graph is fitted to X with the parameters it has now.
+
+        Compares shape, type and a checksum of the values; for a graph made from an affinity the
+        number of rows. Costs one pass over X.
+        """
+        if not hasattr(self, "affinity_") or self._fitted_params != self.get_params(deep=False):
+            return False
+        if self._checksum is None:
+            return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
+        return _checksum(check_array(X, **self._input_rules())) == self._checksum
+
+    def _store(self, W: sp.csr_array, checksum: tuple | None) -> None:
+        self.affinity_ = W
+        laplacian: Operator = SparseOperator(graph_laplacian(W, self.normalized))
+        self.laplacian_ = laplacian if self.power == 1 else PowerOperator(laplacian, self.power)
+        self.n_components_, self.component_ = connected_components(W, directed=False)
+        self.n_samples_ = W.shape[0]
+        self._checksum = checksum
+        self._fitted_params = self.get_params(deep=False)
+
+    def _edge_weights(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        self.bandwidth_ = None
+        if self.weights == "binary":
+            return np.ones_like(distances)
+        if self.weights == "heat":
+            if self.metric == "cosine":
+                distances = np.sqrt(2 * distances)
+            if self.bandwidth == "mean":
+                self.bandwidth_ = float(distances.mean()) if distances.size else 0.0
+            else:
+                self.bandwidth_ = float(self.bandwidth)
+            return heat_weights(distances, self.bandwidth_)
+        if self.metric == "cosine":
+            return np.clip(1 - distances, 0, 1)
+        s = X.diagonal().astype(float) if self.metric == "precomputed" else squared_norms(X)
+        lengths = np.sqrt(s)[:, None] * np.sqrt(s)[indices]
+        dots = (s[:, None] + s[indices] - distances**2) / 2
+        return np.clip(np.divide(dots, lengths, where=lengths > 0, out=np.zeros_like(dots)), 0, 1)
+
+    def _check_parameters(self) -> None:
+        for name, choices in (("weights", WEIGHTS), ("metric", METRICS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")
+        for name in ("n_neighbors", "power"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        value = self.bandwidth
+        good = isinstance(value, numbers.Real) and np.isfinite(value) and value > 0
+        if not (good or value == "mean"):
+            raise ValueError(f'bandwidth must be "mean" or a positive number, got {value!r}.')
+
+    def _input_rules(self) -> dict[str, Any]:
+        accept_sparse = False if self.metric == "precomputed" else "csr"
+        return {"accept_sparse": accept_sparse, "dtype": [np.float64, np.float32]}
+
+    def __sklearn_clone__(self) -> KNNGraph:
+        return copy.copy(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "affinity_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.metric != "precomputed"
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+
+def _checksum(X: Any) -> tuple:
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    sums = tuple(zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data) for part in parts)
+    return X.shape, str(X.dtype), sums

@@ -1,0 +1,89 @@
+"""The rows between which neighbours are sought, dense or CSR, raw or scaled to unit length.
+
+Gives rows and pair distances in double precision straight from the input, so that every search
+can settle its candidates on the same exact numbers. Knows nothing about how candidates are found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+CHUNK_BYTES = 8_000_000  # temporaries stay near the cache
+
+
+class Points:
+    """Rows of ``X``; with ``unit_length`` each row is divided by its norm (none may be zero)."""
+
+    def __init__(self, X: Any, unit_length: bool = False) -> None:
+        self.X = X
+        self.sparse = sp.issparse(X)
+        self.inverse_norms = None
+        if unit_length:
+            self.inverse_norms = 1.0 / np.sqrt(squared_norms(X))
+            if self.sparse:  # no larger than X itself, and scaling once is cheaper
+                self.X = sp.diags_array(self.inverse_norms).tocsr() @ X
+                self.inverse_norms = None
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def dense(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The chosen rows as a new dense float64 array."""
+        block = self.X[rows]
+        block = block.toarray() if self.sparse else block
+        block = block.astype(np.float64)
+        if self.inverse_norms is not None:
+            block *= self.inverse_norms[rows, None]
+        return block
+
+    def squared_distances(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Squared distance of each pair ``(rows[i], others[i])`` from the float64 differences.
+
+        Differences first, squares after: equal rows are exactly 0 apart, whatever their offset.
+        """
+        result = np.empty(len(rows))
+        width = max(1, self.X.nnz // max(len(self), 1)) if self.sparse else self.n_features
+        step = max(1, CHUNK_BYTES // (8 * max(width, 1)))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            if self.sparse:
+                gap = self.X[rows[part]].astype(np.float64) - self.X[others[part]]
+                gap.data **= 2
+                result[part] = np.asarray(gap.sum(axis=1)).ravel()
+            else:
+                gap = self.dense(rows[part])
+                gap -= self._dense_like_input(others[part])
+                result[part] = np.einsum("ij,ij->i", gap, gap)
+        return result
+
+    def row_key(self, row: int) -> bytes:
+        """Bytes that are equal for equal rows."""
+        # Adding zero turns -0.0 into 0.0.
+        if not self.sparse:
+            return (self.X[row] + 0.0).tobytes()
+        part = slice(self.X.indptr[row], self.X.indptr[row + 1])
+        return self.X.indices[part].tobytes() + self.X.data[part].tobytes()
+
+    def _dense_like_input(self, rows: np.ndarray) -> np.ndarray:
+        # Subtracting float32 from float64 in place converts on the fly, one copy less.
+        return self.X[rows] if self.inverse_norms is None else self.dense(rows)
+
+
+def squared_norms(X: Any) -> np.ndarray:
+    """Squared Euclidean norm of every row in float64."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64).multiply(X).sum(axis=1)).ravel()
+    step = max(1, CHUNK_BYTES // (8 * max(X.shape[1], 1)))
+    result = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step].astype(np.float64)
+        result[start : start + step] = np.einsum("ij,ij->i", block, block)
+    return result

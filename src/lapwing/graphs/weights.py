@@ -1,0 +1,55 @@
+"""From neighbours to matrices: edge weights, symmetric affinity, graph Laplacian.
+
+Pure formulas on finished neighbour lists; knows nothing about how neighbours are found.
+
+Notation: W affinity, D diagonal matrix of its row sums (degrees), L Laplacian.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Heat kernel exp(-d^2 / (2 bandwidth^2)); bandwidth 0 means all distances are 0: weights 1."""
+    if bandwidth == 0:
+        return np.ones_like(distances)
+    with np.errstate(over="ignore"):  # an infinite ratio is a weight of 0, as it should be
+        return np.exp(-0.5 * (distances / bandwidth) ** 2)
+
+
+def symmetric_affinity(indices: np.ndarray, weights: np.ndarray) -> sp.csr_array:
+    """Affinity W (n, n) with the larger of the weights i -> j and j -> i; no stored zeros."""
+    n, k = indices.shape
+    columns = indices.astype(np.int64).ravel()
+    W = sp.csr_array((weights.ravel(), columns, k * np.arange(n + 1)), shape=(n, n))
+    W.eliminate_zeros()
+    return larger_of_both(W)
+
+
+def larger_of_both(W: sp.csr_array) -> sp.csr_array:
+    """The elementwise maximum of W and its transpose, CSR with sorted indices."""
+    W = sp.csr_array(W.maximum(W.T.tocsr()))
+    W.sort_indices()
+    return W
+
+
+def graph_laplacian(W: sp.csr_array, normalized: bool) -> sp.csr_array:
+    """Laplacian D - W, or I - D^(-1/2) W D^(-1/2) if normalised.
+
+    An isolated row (degree 0) gives a row of zeros, diagonal included, in both: nothing is known
+    about it, so nothing is penalised.
+    """
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    linked = degrees > 0
+    if normalized:
+        root = np.zeros_like(degrees)
+        root[linked] = 1 / np.sqrt(degrees[linked])
+        W = W.copy()
+        # One product per pair, the same in both orders: L is symmetric to the last bit.
+        W.data *= np.repeat(root, np.diff(W.indptr)) * root[W.indices]
+        degrees = linked.astype(np.float64)
+    L = sp.csr_array(sp.diags_array(degrees, format="csr") - W)
+    L.eliminate_zeros()
+    return L

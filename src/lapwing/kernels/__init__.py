@@ -1,0 +1,30 @@
+"""Kernel functions and the storage of their Gram matrices."""
+
+from .functions import (
+    CallableKernel,
+    CosineKernel,
+    GaussianKernel,
+    Kernel,
+    LinearKernel,
+    PolynomialKernel,
+    PreparedRows,
+    make_kernel,
+    resolve_gamma,
+)
+from .gram import choose_storage, gram_bytes, gram_operator, single_precision_suffices
+
+__all__ = [
+    "CallableKernel",
+    "CosineKernel",
+    "GaussianKernel",
+    "Kernel",
+    "LinearKernel",
+    "PolynomialKernel",
+    "PreparedRows",
+    "choose_storage",
+    "gram_bytes",
+    "gram_operator",
+    "make_kernel",
+    "resolve_gamma",
+    "single_precision_suffices",
+]

@@ -1,0 +1,226 @@
+"""Kernel functions on blocks of rows.
+
+A kernel first prepares rows (centred, normalised, squared norms), once, and then evaluates blocks
+of prepared rows; so that the tiles of a large Gram matrix repeat no work. Nothing here knows where
+the Gram matrix is stored or what it is used for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+_MEDIAN_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Rows ready for kernel evaluation: the data and, where needed, their squared norms."""
+
+    data: np.ndarray | sp.csr_matrix
+    squared_norms: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.data.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> PreparedRows:
+        """Return some of the rows."""
+        norms = None if self.squared_norms is None else self.squared_norms[rows]
+        return PreparedRows(self.data[rows], norms)
+
+
+class Kernel:
+    """A positive semi-definite function of two rows.
+
+    Subclasses implement `block`; `prepare` and `diagonal` have defaults.
+    """
+
+    def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
+        """Return rows in the form and precision that `block` takes."""
+        return PreparedRows(X.astype(dtype, copy=False))
+
+    def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the matrix of k(a, b), of shape (len(A), len(B))."""
+        raise NotImplementedError(f"{type(self).__name__} must implement block")
+
+    def diagonal(self, A: PreparedRows) -> np.ndarray:
+        """Return k(a, a) for every row."""
+        return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(len(A))])
+
+
+def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
+    return safe_sparse_dot(A.data, B.data.T, dense_output=True)
+
+
+@dataclass(frozen=True)
+class LinearKernel(Kernel):
+    """⟨a, b⟩."""
+
+    def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the inner products."""
+        return _inner_products(A, B)
+
+    def diagonal(self, A: PreparedRows) -> np.ndarray:
+        """Return the squared norms."""
+        return row_norms(A.data, squared=True)
+
+
+@dataclass(frozen=True)
+class CosineKernel(LinearKernel):
+    """⟨a, b⟩ / (‖a‖ ‖b‖); a zero row has similarity zero to all."""
+
+    def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
+        """Return rows of unit norm."""
+        return PreparedRows(normalize(X.astype(dtype, copy=False)))
+
+
+@dataclass(frozen=True)
+class PolynomialKernel(Kernel):
+    """(gamma·⟨a, b⟩ + coef0)^degree."""
+
+    gamma: float
+    coef0: float
+    degree: float
+
+    def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the powers of the shifted inner products."""
+        return self._power(_inner_products(A, B))
+
+    def diagonal(self, A: PreparedRows) -> np.ndarray:
+        """Return (gamma·‖a‖² + coef0)^degree."""
+        return self._power(row_norms(A.data, squared=True))
+
+    def _power(self, products: np.ndarray) -> np.ndarray:
+        base = np.multiply(products, self.gamma, out=products)
+        base += self.coef0
+        if self.degree != int(self.degree):
+            return np.power(base, self.degree, out=base)
+        # Repeated squaring: numpy's general power is tens of times slower.
+        exponent, result = int(self.degree), None
+        while exponent:
+            if exponent & 1:
+                result = base.copy() if result is None else np.multiply(result, base, out=result)
+            exponent >>= 1
+            if exponent:
+                np.multiply(base, base, out=base)
+        return np.ones_like(base) if result is None else result
+
+
+@dataclass(frozen=True)
+class GaussianKernel(Kernel):
+    """exp(−gamma·‖a − b‖²).
+
+    Parameters
+    ----------
+    gamma : float
+        Inverse width.
+    center : ndarray of shape (n_features,) or None
+        Subtracted from dense rows. It changes no distance, but keeps ‖a‖² small, so that the
+        difference ‖a‖² + ‖b‖² − 2⟨a, b⟩ keeps its digits.
+    """
+
+    gamma: float
+    center: np.ndarray | None = None
+
+    def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
+        """Return centred rows and their squared norms."""
+        if self.center is not None:
+            X = X - self.center
+        X = X.astype(dtype, copy=False)
+        return PreparedRows(X, row_norms(X, squared=True))
+
+    def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the Gaussian of the squared distances."""
+        assert A.squared_norms is not None and B.squared_norms is not None
+        distances = _inner_products(A, B)
+        distances *= -2.0
+        distances += A.squared_norms[:, None]
+        distances += B.squared_norms[None, :]
+        np.maximum(distances, 0.0, out=distances)
+        distances *= -self.gamma
+        return np.exp(distances, out=distances)
+
+    def diagonal(self, A: PreparedRows) -> np.ndarray:
+        """Return ones."""
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class CallableKernel(Kernel):
+    """A user's function of two arrays of rows that returns the matrix of values."""
+
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the user's values, checked for shape."""
+        values = np.asarray(self.function(A.data, B.data))
+        if values.shape != (len(A), len(B)):
+            raise ValueError(
+                f"the kernel function returned shape {values.shape} for {len(A)} and {len(B)} "
+                f"rows; it must return an array of shape {(len(A), len(B))}"
+            )
+        return values
+
+
+def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
+    """Return the number behind ``gamma``.
+
+    ``"scale"`` is 1 / (n_features · Var X). ``"median"`` is 1 / (2·m²) with m the median distance
+    between distinct rows among at most 1000 evenly spaced ones.
+    """
+    if not isinstance(gamma, str):
+        value = float(gamma)
+        if not (value > 0 and np.isfinite(value)):
+            raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
+        return value
+    if gamma == "scale":
+        if sp.issparse(X):
+            mean = X.mean()
+            variance = X.multiply(X).mean() - mean**2
+        else:
+            variance = float(np.var(X, dtype=np.float64))
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if gamma == "median":
+        index = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(int))
+        rows = GaussianKernel(1.0).prepare(X[index])
+        norms = rows.squared_norms
+        assert norms is not None
+        distances = norms[:, None] + norms[None, :] - 2.0 * _inner_products(rows, rows)
+        distances = distances[np.triu_indices(len(index), 1)]
+        distances = distances[distances > 1e-12 * max(norms.max(), 1e-300)]
+        return 1.0 / (2.0 * float(np.median(distances))) if len(distances) else 1.0
+    raise ValueError(f"gamma must be a positive number, 'median' or 'scale', got {gamma!r}")
+
+
+def make_kernel(
+    kernel: str | Callable,
+    X: np.ndarray | sp.csr_matrix,
+    *,
+    gamma: float | str,
+    degree: float,
+    coef0: float,
+) -> Kernel:
+    """Return the kernel object for the public parameters, widths resolved from the rows X."""
+    if callable(kernel):
+        return CallableKernel(kernel)
+    if kernel == "linear":
+        return LinearKernel()
+    if kernel == "cosine":
+        return CosineKernel()
+    if kernel == "rbf":
+        center = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
+        return GaussianKernel(resolve_gamma(gamma, X), center)
+    if kernel == "poly":
+        if degree < 0:
+            raise ValueError(f"degree must not be negative, got {degree!r}")
+        return PolynomialKernel(resolve_gamma(gamma, X), float(coef0), float(degree))
+    raise ValueError(
+        f"kernel {kernel!r} is unknown: use 'rbf', 'linear', 'poly', 'cosine', 'precomputed' "
+        "or a function of two arrays of rows"
+    )

@@ -1,0 +1,82 @@
+"""Where the Gram matrix lives: the one place that decides its storage.
+
+Decided from sizes and the memory budget alone, before anything is allocated, and never from a
+clock: the same call stores the same way each time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays.memory import format_size
+from ..arrays.threads import map_blocks, row_blocks
+from ..operators import TILE, DenseOperator, Operator, TileOperator
+from .functions import GaussianKernel, Kernel, PreparedRows
+
+#: Relative error of a kernel value that single precision arithmetic may bring in.
+_SINGLE_ERROR = 2e-6
+
+
+def gram_bytes(n: int, storage: str) -> int:
+    """Return the bytes that an n × n Gram matrix takes in a storage."""
+    half = n * (n + TILE) // 2
+    return {"float64": 8 * n * n, "float32": 4 * half, "tiled": 8 * 8 * TILE * TILE}[storage]
+
+
+def choose_storage(n: int, budget: int, work_bytes: int) -> str:
+    """Return "float32" (lower triangle) or "tiled" (computed for each product).
+
+    Raises
+    ------
+    MemoryError
+        If not even the vectors of the solver fit into the budget.
+    """
+    for storage in ("float32", "tiled"):
+        if gram_bytes(n, storage) + work_bytes <= budget:
+            return storage
+    needed = gram_bytes(n, "tiled") + work_bytes
+    raise MemoryError(
+        f"fitting {n} rows needs at least {format_size(needed)} and memory_limit allows "
+        f"{format_size(budget)}: raise memory_limit, or fit fewer unlabelled rows"
+    )
+
+
+def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str) -> Operator:
+    """Return the Gram matrix of prepared rows as an operator.
+
+    Cost: one evaluation of half the matrix (all of it for "float64"); "tiled" evaluates half the
+    matrix in every product instead.
+    """
+    n = len(rows)
+    blocks = row_blocks(n, TILE)
+
+    def tile(i: int, j: int) -> np.ndarray:
+        values = kernel.block(rows[blocks[i]], rows[blocks[j]])
+        if i == j and isinstance(kernel, GaussianKernel):
+            np.fill_diagonal(values, 1.0)
+        return values
+
+    if storage == "tiled":
+        return TileOperator(n, tile)
+    if storage == "float32":
+        return TileOperator.stored(n, tile)
+    K = np.empty((n, n))
+
+    def fill(pair: tuple[int, int]) -> None:
+        i, j = pair
+        K[blocks[i], blocks[j]] = tile(i, j)
+        K[blocks[j], blocks[i]] = K[blocks[i], blocks[j]].T
+
+    map_blocks(fill, [(i, j) for i in range(len(blocks)) for j in range(i + 1)])
+    return DenseOperator(K)
+
+
+def single_precision_suffices(kernel: Kernel, rows: PreparedRows) -> bool:
+    """Return whether kernel values computed in float32 keep about six digits.
+
+    The Gaussian is the critical one: its exponent is a difference of squared norms.
+    """
+    if not isinstance(kernel, GaussianKernel) or rows.squared_norms is None:
+        return True
+    largest = float(rows.squared_norms.max(initial=0.0))
+    return kernel.gamma * largest * 4.0 * np.finfo(np.float32).eps < _SINGLE_ERROR

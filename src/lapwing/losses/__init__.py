@@ -1,0 +1,100 @@
+"""Losses of one labelled row: pure mathematics, vectorised over rows and columns.
+
+The objective of the papers is ½·(Σ loss + …), so what solvers need is half the derivative.
+Notation: f are decision values, y targets (±1 for margin losses), both of shape (l, c).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Loss:
+    """Interface of a loss.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the public API.
+    is_smooth : bool
+        Whether the derivative is continuous, so that primal solvers apply.
+    """
+
+    name: str
+    is_smooth: bool = True
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the loss of every entry."""
+        raise NotImplementedError(f"{type(self).__name__} must implement value")
+
+    def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ½ d loss / d f for every entry (a subgradient where there is a kink)."""
+        raise NotImplementedError(f"{type(self).__name__} must implement half_derivative")
+
+    def curvature(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ½ d² loss / d f² for every entry (generalised: 0 at a kink)."""
+        return self.active(f, y).astype(float) if self.is_smooth else np.zeros(np.shape(f))
+
+    def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return where the loss is not flat: the error vectors of Melacci & Belkin (2011), §3.1."""
+        raise NotImplementedError(f"{type(self).__name__} must implement active")
+
+
+class SquaredLoss(Loss):
+    """(y − f)², for regularised least squares; every labelled row is always active."""
+
+    name = "squared"
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return (y − f)²."""
+        return (y - f) ** 2
+
+    def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return f − y."""
+        return f - y
+
+    def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return all true."""
+        return np.ones(np.shape(f), dtype=bool)
+
+
+class SquaredHinge(Loss):
+    """max(1 − yf, 0)², the L2 hinge of the primal machines, Melacci & Belkin (2011), eq. (7)."""
+
+    name = "squared_hinge"
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return max(1 − yf, 0)²."""
+        return np.maximum(1.0 - y * f, 0.0) ** 2
+
+    def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return f − y on the error vectors (y² = 1) and 0 elsewhere."""
+        return -y * np.maximum(1.0 - y * f, 0.0)
+
+    def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return where the margin is below one."""
+        return y * f < 1.0
+
+
+class Hinge(Loss):
+    """max(1 − yf, 0), the L1 hinge of the original LapSVM, Melacci & Belkin (2011), eq. (4)."""
+
+    name = "hinge"
+    is_smooth = False
+
+    def value(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return max(1 − yf, 0)."""
+        return np.maximum(1.0 - y * f, 0.0)
+
+    def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return −y/2 on the error vectors and 0 elsewhere."""
+        return np.where(self.active(f, y), -0.5 * y, 0.0)
+
+    def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return where the margin is below one."""
+        return y * f < 1.0
+
+
+LOSSES: dict[str, type[Loss]] = {cls.name: cls for cls in (SquaredLoss, SquaredHinge, Hinge)}
+
+__all__ = ["LOSSES", "Hinge", "Loss", "SquaredHinge", "SquaredLoss"]

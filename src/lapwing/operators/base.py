@@ -1,0 +1,47 @@
+"""The one interface of linear maps: a symmetric matrix that can be multiplied.
+
+Operators know numbers only: nothing here may know what a kernel, a graph or a loss is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Operator:
+    """Symmetric linear map of R^n, applied to vectors or to blocks of columns.
+
+    Subclasses implement ``_apply(V)`` for a float64 block ``V`` of shape (n, c). Results are
+    accumulated in float64 whatever the storage, because coefficients of ill-conditioned kernel
+    expansions are large and alternate in sign.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, n).
+    passes : int
+        Number of products done so far; a block of columns counts once, since the matrix is read
+        once.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.shape = (n, n)
+        self.passes = 0
+
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
+        """Return the product with a vector (n,) or a block (n, c), in float64."""
+        V = np.asarray(V, dtype=np.float64)
+        if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
+            raise ValueError(f"cannot multiply {self.shape} by an array of shape {V.shape}")
+        self.passes += 1
+        block = self._apply(V.reshape(V.shape[0], -1))
+        return block.reshape(V.shape)
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return some columns of the matrix, shape (n, len(index)), in float64."""
+        selector = np.zeros((self.shape[0], len(index)))
+        selector[index, np.arange(len(index))] = 1.0
+        return self @ selector
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        raise NotImplementedError(f"{type(self).__name__} must implement _apply")

@@ -1,0 +1,138 @@
+"""Symmetric dense matrices: whole, as tiles of the lower triangle, or as XXᵀ.
+
+The tiles may be stored in single precision or computed anew for each product; the product
+code is the same, and accumulates in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays.threads import map_blocks, n_threads, row_blocks
+from .base import Operator
+
+#: Side of a square tile: 512 × 512 doubles (2 MB) stay in cache, and one product of that size is
+#: long enough for the hand-over of the interpreter between threads not to matter.
+TILE = 512
+
+
+class DenseOperator(Operator):
+    """A symmetric float64 array."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        super().__init__(array.shape[0])
+        self.array = array
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return columns of the array."""
+        return self.array[:, index]
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        return self.array @ V
+
+
+class TileOperator(Operator):
+    """Symmetric matrix known by the tiles of its lower triangle.
+
+    Half the memory and half the memory traffic of the full matrix. Every tile is widened to
+    float64 while it is in cache and used twice, for the product and for that of its mirror image.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the matrix.
+    tile : callable
+        ``tile(i, j)``, j ≤ i, returns the entries of ``blocks[i]`` × ``blocks[j]``, stored or
+        computed anew.
+
+    Attributes
+    ----------
+    blocks : list of slice
+        Row ranges of the tiles.
+    """
+
+    def __init__(self, n: int, tile: Callable[[int, int], np.ndarray]) -> None:
+        super().__init__(n)
+        self.blocks = row_blocks(n, TILE)
+        self.tile = tile
+        # Dealing to and fro gives each thread the same share of a triangle. The deal depends on
+        # the number of threads only, so sums are formed in the same order each time.
+        threads = min(n_threads(), len(self.blocks))
+        turns = [*range(threads), *reversed(range(threads))]
+        self._shares: list[list[int]] = [[] for _ in range(threads)]
+        for i in reversed(range(len(self.blocks))):
+            self._shares[turns[i % len(turns)]].append(i)
+
+    @classmethod
+    def stored(cls, n: int, tile: Callable[[int, int], np.ndarray]) -> TileOperator:
+        """Return the operator with all tiles computed once and kept in float32."""
+        pairs = [(i, j) for i in range(len(row_blocks(n, TILE))) for j in range(i + 1)]
+        kept = map_blocks(lambda ij: np.ascontiguousarray(tile(*ij), dtype=np.float32), pairs)
+        tiles = dict(zip(pairs, kept, strict=True))
+        return cls(n, lambda i, j: tiles[i, j])
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return columns, read off the tiles without counting as a product."""
+        index = np.asarray(index)
+        columns = np.empty((self.shape[0], len(index)))
+        place = index // TILE
+
+        def fill(i: int) -> None:
+            for j in range(i + 1):
+                for of, side in ((j, i), (i, j)):  # the tile, and its mirror image
+                    wanted = np.flatnonzero(place == of)
+                    if len(wanted):
+                        tile = self.tile(i, j)
+                        tile = tile if of == j else tile.T
+                        columns[self.blocks[side], wanted] = tile[:, index[wanted] % TILE]
+
+        map_blocks(fill, range(len(self.blocks)))
+        return columns
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        partial = map_blocks(lambda share: self._apply_share(share, V), self._shares)
+        total = partial[0]
+        for other in partial[1:]:
+            total += other
+        return total
+
+    def _apply_share(self, share: list[int], V: np.ndarray) -> np.ndarray:
+        product = np.zeros(V.shape)
+        buffer = np.empty((TILE, TILE))
+        for i in share:
+            rows = self.blocks[i]
+            V_rows, product_rows = V[rows], product[rows]
+            for j in range(i + 1):
+                columns, tile = self.blocks[j], self.tile(i, j)
+                wide = buffer[: tile.shape[0], : tile.shape[1]]
+                wide[...] = tile
+                product_rows += wide @ V[columns]
+                if j < i:
+                    product[columns] += wide.T @ V_rows
+        return product
+
+
+class RowGramOperator(Operator):
+    """XXᵀ, applied in time proportional to the stored entries of X and never formed.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        The rows.
+    """
+
+    def __init__(self, X: np.ndarray | sp.csr_matrix) -> None:
+        super().__init__(X.shape[0])
+        self.X = X
+        self._transposed = X.T.tocsr() if sp.issparse(X) else X.T
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return inner products with some of the rows."""
+        product = self.X @ self.X[index].T
+        return product.toarray() if sp.issparse(product) else product
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        return self.X @ (self._transposed @ V)

@@ -1,0 +1,67 @@
+"""Sparse symmetric matrices and their powers, applied and never multiplied out."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays.threads import map_blocks, n_threads
+from .base import Operator
+
+#: Multiplications below which starting threads costs more than it saves.
+_THREAD_WORK = 2_000_000
+
+
+class SparseOperator(Operator):
+    """A symmetric sparse matrix; large products are shared out by rows.
+
+    Parameters
+    ----------
+    matrix : sparse matrix of shape (n, n)
+        Symmetric.
+    """
+
+    def __init__(self, matrix: sp.csr_matrix) -> None:
+        super().__init__(matrix.shape[0])
+        self.matrix = sp.csr_matrix(matrix, dtype=np.float64)
+        # Cut where the stored entries, not the rows, are halved.
+        cuts = np.searchsorted(
+            self.matrix.indptr, np.linspace(0, self.matrix.nnz, n_threads() + 1)[1:-1]
+        )
+        bounds = [0, *(int(c) for c in cuts), self.shape[0]]
+        self._parts = [
+            self.matrix[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True) if a < b
+        ]
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal."""
+        return self.matrix.diagonal()
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        if self.matrix.nnz * V.shape[1] < _THREAD_WORK:
+            return self.matrix @ V
+        return np.concatenate(map_blocks(lambda part: part @ V, self._parts))
+
+
+class PowerOperator(Operator):
+    """The p-th power of an operator, applied p times.
+
+    Parameters
+    ----------
+    base : Operator
+        The map to iterate.
+    power : int
+        At least 1.
+    """
+
+    def __init__(self, base: Operator, power: int) -> None:
+        if power < 1:
+            raise ValueError(f"power must be at least 1, got {power}")
+        super().__init__(base.shape[0])
+        self.base = base
+        self.power = power
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        for _ in range(self.power):
+            V = self.base @ V
+        return V

@@ -1,0 +1,200 @@
+"""A preconditioner for manifold regularisation: graph filter plus landmarks.
+
+For the system (I + μKS)F = … the kernel is replaced by K̂ = ZZᵀ + φ(L): m Nyström columns for what
+is smooth and large in K, and a function of the graph Laplacian L for the rest. The inverse
+(I + μK̂S)⁻¹ needs polynomials of L (sparse products) and an m × m system only, and is symmetric
+in the inner product uᵀSv, whatever K̂.
+
+Notation: S = Lᵖ, ψ(λ) = 1 + μλᵖφ(λ), B = ψ(L).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..operators import Operator, PowerOperator
+
+#: Degrees tried for the filter, until ψ·q stays within 1 ± _RELATIVE_ERROR.
+_DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)
+_RELATIVE_ERROR = 0.7
+#: Graph frequencies, as shares of the largest, at which K is measured.
+_BANDS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 0.4, 0.6, 0.8)
+_BAND_DEGREE = 48
+#: Columns filtered at a time: n × 32 numbers stay in cache for n up to 10⁵.
+_COLUMN_BLOCK = 32
+
+
+class GraphFilter:
+    """A polynomial of the Laplacian, applied by the Chebyshev recurrence.
+
+    Parameters
+    ----------
+    laplacian : Operator
+        L, with spectrum in [0, upper].
+    upper : float
+        Upper bound of the spectrum.
+    coefficients : ndarray of shape (degree + 1,) or (degree + 1, k)
+        Chebyshev coefficients on [0, upper]; k columns give k polynomials of one recurrence.
+    """
+
+    def __init__(self, laplacian: Operator, upper: float, coefficients: np.ndarray) -> None:
+        self.laplacian = laplacian
+        self.upper = upper
+        self.coefficients = coefficients.reshape(len(coefficients), -1)
+
+    def __call__(self, V: np.ndarray) -> np.ndarray:
+        """Return the polynomials of L times V, side by side."""
+        blocks = row_blocks(V.shape[1], _COLUMN_BLOCK)
+        return np.hstack(map_blocks(lambda b: self._apply(np.ascontiguousarray(V[:, b])), blocks))
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        half = self.upper / 2.0
+        before, current = V, self.laplacian @ V / half - V
+        results = [c0 * before + c1 * current for c0, c1 in zip(*self.coefficients[:2], strict=True)]
+        for row in self.coefficients[2:]:
+            following = self.laplacian @ current
+            following *= 2.0 / half
+            following -= 2.0 * current
+            following -= before
+            before, current = current, following
+            for result, c in zip(results, row, strict=True):
+                result += c * current
+        return np.hstack(results)
+
+
+def spectrum_bound(laplacian: Operator) -> float:
+    """Return an upper bound of the largest eigenvalue, a few percent above it."""
+    n = laplacian.shape[0]
+    rng = np.random.default_rng(0)
+    if n <= 64:
+        return 1.01 * float(np.linalg.eigvalsh(laplacian @ np.eye(n))[-1]) + 1e-12
+    try:
+        v0 = rng.standard_normal(n)
+        largest = eigsh(_as_scipy(laplacian), k=1, which="LA", tol=1e-2, v0=v0)[0][0]
+        return 1.05 * float(largest) + 1e-12
+    except ArpackError:
+        # Power iteration from below, doubled: safe for a symmetric positive semi-definite L.
+        v = rng.standard_normal(n)
+        for _ in range(30):
+            v = laplacian @ (v / np.linalg.norm(v))
+        return 2.0 * float(np.linalg.norm(v)) + 1e-12
+
+
+def _as_scipy(operator: Operator):  # noqa: ANN202 - scipy has no public type for it
+    from scipy.sparse.linalg import LinearOperator
+
+    return LinearOperator(operator.shape, matvec=lambda v: operator @ v, dtype=np.float64)
+
+
+def inverse_filter(psi: Callable[[np.ndarray], np.ndarray], upper: float) -> np.ndarray:
+    """Return Chebyshev coefficients of a polynomial q with q·ψ close to 1 on [0, upper].
+
+    ψ spans many orders of magnitude, so the *relative* error is made small, in the largest
+    deviation (least squares, reweighted); q is then positive wherever the deviation is below 1.
+    """
+    coefficients = np.ones(1)
+    for degree in _DEGREES:
+        nodes = np.cos((np.arange(16 * degree) + 0.5) / (16 * degree) * np.pi)
+        system = chebyshev.chebvander(nodes, degree) * psi(upper / 2 * (1 + nodes))[:, None]
+        weights = np.ones(len(nodes))
+        for _ in range(12):
+            coefficients = np.linalg.lstsq(system * weights[:, None], weights, rcond=None)[0]
+            error = np.abs(system @ coefficients - 1.0)
+            weights *= np.sqrt(error + 1e-3 * error.max())
+            weights /= weights.mean()
+        if error.max() < _RELATIVE_ERROR:
+            break
+    return coefficients
+
+
+class ManifoldPreconditioner:
+    """Approximate inverse of I + μKS. Set-up: one product with K, m of its columns.
+
+    Parameters
+    ----------
+    gram : Operator
+        K.
+    smoothness : Operator
+        S = Lᵖ.
+    ratio : float
+        μ > 0.
+    n_landmarks : int
+        m, Nyström columns drawn at random.
+    constant : float
+        Added to the kernel, for an intercept.
+    rng : numpy.random.Generator
+        For the landmarks and the probes.
+    """
+
+    def __init__(
+        self,
+        gram: Operator,
+        smoothness: Operator,
+        ratio: float,
+        n_landmarks: int,
+        constant: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.smoothness = smoothness
+        powered = isinstance(smoothness, PowerOperator)
+        laplacian = smoothness.base if powered else smoothness
+        power = smoothness.power if powered else 1
+        n = gram.shape[0]
+        upper = spectrum_bound(laplacian)
+        landmarks = np.sort(rng.choice(n, min(n_landmarks, n), replace=False))
+        Z = _nystrom(gram, landmarks)
+        phi = _spectral_profile(gram, Z, laplacian, upper, rng)
+        coefficients = inverse_filter(lambda x: 1.0 + ratio * x**power * phi(x), upper)
+        self._filter = GraphFilter(laplacian, upper, coefficients)
+        if constant > 0:
+            Z = np.column_stack([Z, np.full(n, np.sqrt(constant))])
+        # (B + μZZᵀS)⁻¹ = B⁻¹ − B⁻¹Z (I/μ + ZᵀSB⁻¹Z)⁻¹ ZᵀSB⁻¹, and S commutes with B.
+        filtered = self._filter(Z)
+        inner = Z.T @ (smoothness @ filtered)
+        inner = (inner + inner.T) / 2.0
+        inner[np.diag_indices(len(inner))] += 1.0 / ratio + 1e-12 * np.trace(inner)
+        self._inner = cho_factor(inner, lower=True)
+        self._filtered = filtered.astype(np.float32)  # both sides the same: still symmetric
+
+    def __call__(self, rho: np.ndarray) -> np.ndarray:
+        """Return an approximation of (I + μKS)⁻¹ρ for a block ρ. Cost: sparse products."""
+        pull = self._filtered.T @ (self.smoothness @ rho).astype(np.float32)
+        correction = self._filtered @ cho_solve(self._inner, pull).astype(np.float32)
+        return self._filter(rho) - correction
+
+
+def _nystrom(gram: Operator, landmarks: np.ndarray) -> np.ndarray:
+    """Return Z with ZZᵀ ≈ K, from the columns of the landmarks."""
+    columns = gram.columns(landmarks)
+    values, vectors = np.linalg.eigh(columns[landmarks])
+    keep = values > 1e-6 * max(values[-1], 1e-300)  # below lies the rounding of float32 storage
+    return columns @ (vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def _spectral_profile(
+    gram: Operator, Z: np.ndarray, laplacian: Operator, upper: float, rng: np.random.Generator
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return φ: the mean of K − ZZᵀ over random functions of each graph frequency.
+
+    Cost: one product with K.
+    """
+    nodes = np.cos((np.arange(4 * _BAND_DEGREE) + 0.5) / (4 * _BAND_DEGREE) * np.pi)
+    share = (1 + nodes) / 2
+    below = [1 / (1 + (share / edge) ** 6) for edge in _BANDS]
+    bands = np.diff([np.zeros_like(share), *below, np.ones_like(share)], axis=0)
+    coefficients = chebyshev.chebfit(nodes, bands.T, _BAND_DEGREE)
+    probes = GraphFilter(laplacian, upper, coefficients)(rng.standard_normal((gram.shape[0], 1)))
+    probes /= np.linalg.norm(probes, axis=0)
+    frequency = (probes * (laplacian @ probes)).sum(axis=0)
+    whole = (probes * (gram @ probes)).sum(axis=0)
+    rest = whole - ((Z.T @ probes) ** 2).sum(axis=0)
+    rest = np.log(np.maximum(rest, 1e-6 * max(whole.max(), 1e-300)))
+    fit = np.polynomial.Polynomial.fit(frequency, rest, 3)
+    low, high = rest.min() - 1.0, rest.max() + 1.0
+    return lambda x: np.exp(np.clip(fit(x), low, high))

@@ -1,0 +1,167 @@
+"""The l × l problem that remains when everything but the labelled rows is eliminated.
+
+    min over c, b:   ½ Σ wᵢ loss(yᵢ, (Rc + t·b)ᵢ) + ½ γ_A (cᵀRc + σ b²)
+
+R is the kernel that the manifold term deforms, restricted to the labelled rows; t and σ say how the
+intercept acts through it. Every solver ends here: the dense one with the exact R, the iterative one
+with the R of the subspace it has built. At the optimum γ_A·c = −g, with g half the weighted
+derivative of the loss (a subgradient for the hinge).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..losses import Hinge, Loss
+from .box_qp import solve_box_qp
+from .line_search import exact_step
+
+_MAX_NEWTON = 100
+
+
+@dataclass(frozen=True)
+class ReducedProblem:
+    """See the module.
+
+    Attributes
+    ----------
+    R : ndarray of shape (l, l)
+        Reduced kernel, symmetric positive semi-definite.
+    t : ndarray of shape (l,) or None
+        Values of the intercept's function on the labelled rows; None without an intercept.
+    sigma : float
+        Penalty of the intercept.
+    loss : Loss
+        The loss.
+    targets : ndarray of shape (l, c)
+        Targets.
+    weights : ndarray of shape (l,)
+        Positive weights.
+    reg_ambient : float
+        γ_A.
+    """
+
+    R: np.ndarray
+    t: np.ndarray | None
+    sigma: float
+    loss: Loss
+    targets: np.ndarray
+    weights: np.ndarray
+    reg_ambient: float
+
+    def solve(self, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return c of shape (l, columns), b of shape (columns,) and the Newton steps done.
+
+        ``start`` is a guess of c; only which of its entries are zero is used.
+        """
+        if isinstance(self.loss, Hinge):
+            return self._solve_dual()
+        c, b = np.empty(self.targets.shape), np.empty(self.targets.shape[1])
+        steps = 0
+        for column in range(self.targets.shape[1]):
+            guess = None if start is None else start[:, column] != 0
+            c[:, column], b[column], done = self._newton(self.targets[:, column], guess)
+            steps = max(steps, done)
+        return c, b, steps
+
+    def leave_one_out(self, c: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Return each labelled row's value when its own label is left out, shape (l, columns).
+
+        Exact for the squared loss, and for the others as long as the set of rows with a multiplier
+        stays the same; rows without one keep their value.
+        """
+        values = f.copy()
+        smooth = not isinstance(self.loss, Hinge)
+        ridge = self.reg_ambient / self.weights
+        for column in range(c.shape[1]):
+            index = np.flatnonzero(c[:, column])
+            if len(index) == 0:
+                continue
+            system = np.zeros((len(index) + 1, len(index) + 1))
+            system[:-1, :-1] = self.R[np.ix_(index, index)] + np.diag(ridge[index])
+            system[-1, -1] = 1.0
+            if self.t is not None:
+                system[:-1, -1] = system[-1, :-1] = self.t[index]
+                system[-1, -1] = -self.sigma
+            inverse = np.diag(np.linalg.pinv(system, hermitian=True))[:-1]
+            own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
+            shift = ridge[index] if smooth else 0.0
+            values[index, column] -= c[index, column] * (own - shift)
+        return values
+
+    def _newton(self, y: np.ndarray, active: np.ndarray | None) -> tuple[np.ndarray, float, int]:
+        """Newton's method, Melacci & Belkin (2011), eq. (10), with the exact step length.
+
+        Each step solves the least-squares problem of the current error vectors; it ends when
+        they no longer change.
+        """
+        t = np.zeros(len(y)) if self.t is None else self.t
+        c, b = np.zeros(len(y)), 0.0
+        if active is None or not active.any():
+            active = self.loss.active(np.zeros(len(y)), y)
+        for step in range(1, _MAX_NEWTON + 1):
+            c_new, b_new = self._least_squares(y, active)
+            f, f_new = self.R @ c + t * b, self.R @ c_new + t * b_new
+            next_active = self.loss.active(f_new, y)
+            if np.array_equal(next_active, active):
+                return c_new, b_new, step
+            # Rarely needed, but a full step can cycle between two sets of error vectors.
+            dc, db = c_new - c, b_new - b
+            length = exact_step(
+                self.loss,
+                f[:, None],
+                (f_new - f)[:, None],
+                y[:, None],
+                self.weights,
+                self.reg_ambient * np.array([dc @ self.R @ c + self.sigma * b * db]),
+                self.reg_ambient * np.array([dc @ self.R @ dc + self.sigma * db * db]),
+            )[0]
+            if length == 0.0 and step > 1:
+                return c, b, step
+            c, b = c + length * dc, b + length * db
+            active = self.loss.active(self.R @ c + t * b, y)
+        return c, b, _MAX_NEWTON
+
+    def _least_squares(self, y: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the solution for fixed error vectors: (R + γ_A/W) c + t b = y, tᵀc = σ b."""
+        c, index = np.zeros(len(y)), np.flatnonzero(active)
+        if len(index) == 0:
+            return c, 0.0
+        system = self.R[np.ix_(index, index)].copy()
+        system[np.diag_indices(len(index))] += self.reg_ambient / self.weights[index]
+        solve = _definite_solver(system)
+        c[index] = solve(y[index])
+        if self.t is None:
+            return c, 0.0
+        t = self.t[index]
+        solved_t = solve(t)
+        pull = self.sigma + t @ solved_t
+        b = float(t @ c[index]) / pull if pull > 0 else 0.0
+        c[index] -= solved_t * b
+        return c, b
+
+    def _solve_dual(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Hinge loss by its dual, Melacci & Belkin (2011), eq. (6), with c = y·a."""
+        c, b = np.empty(self.targets.shape), np.zeros(self.targets.shape[1])
+        upper = self.weights / (2.0 * self.reg_ambient)
+        for column in range(self.targets.shape[1]):
+            y = self.targets[:, column]
+            q = None if self.t is None else y * self.t
+            a, b[column] = solve_box_qp(self.R * y * y[:, None], upper, q, self.sigma)
+            c[:, column] = y * a
+        return c, b, 1
+
+
+def _definite_solver(A: np.ndarray):  # noqa: ANN202 - a function of one right-hand side
+    """Return a function that solves A x = rhs, A positive definite up to rounding."""
+    try:
+        factor = cho_factor(A, lower=True, check_finite=False)
+        return lambda rhs: cho_solve(factor, rhs, check_finite=False)
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(A)
+        keep = values > values[-1] * len(A) * np.finfo(float).eps
+        vectors, values = vectors[:, keep], values[keep]
+        return lambda rhs: vectors @ ((vectors.T @ rhs) / values)

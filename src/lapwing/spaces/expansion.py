@@ -1,0 +1,34 @@
+"""Kernel expansions f(x) = Σ αᵢ k(xᵢ, x) evaluated on new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..kernels import Kernel, LinearKernel
+
+#: Entries of one kernel block: bounds the memory of a prediction at 16 MB a thread.
+_BLOCK_ENTRIES = 2_000_000
+
+
+def evaluate(
+    kernel: Kernel,
+    X_new: np.ndarray | sp.csr_matrix,
+    X: np.ndarray | sp.csr_matrix,
+    coef: np.ndarray,
+) -> np.ndarray:
+    """Return Σ coefᵢ k(xᵢ, x) for new rows x, shape (n_new, c), in blocks on all threads.
+
+    Rows of X whose coefficients are all zero are left out, so that prediction costs what the
+    support of the expansion costs.
+    """
+    support = np.flatnonzero(np.any(coef != 0, axis=1))
+    if len(support) == 0 or X_new.shape[0] == 0:
+        return np.zeros((X_new.shape[0], coef.shape[1]))
+    new, train = kernel.prepare(X_new), kernel.prepare(X[support])
+    coef = coef[support]
+    if isinstance(kernel, LinearKernel):
+        return np.asarray(new.data @ (train.data.T @ coef))
+    blocks = row_blocks(len(new), max(1, _BLOCK_ENTRIES // len(support)))
+    return np.concatenate(map_blocks(lambda b: kernel.block(new[b], train) @ coef, blocks))

@@ -1,0 +1,81 @@
+"""Spaces of functions with an inner product: kernel expansions, and linear functions.
+
+A space turns a force r, one number a training row, into the function h with ⟨h, g⟩ = rᵀg(X) for all
+g (its Riesz representer). It knows neither labels nor losses nor graphs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..operators import Operator, RowGramOperator
+from .function import Function
+
+
+class KernelSpace:
+    """Expansions Σ αᵢ k(xᵢ, ·) over the training rows; coefficients are α.
+
+    Parameters
+    ----------
+    gram : Operator
+        The Gram matrix K.
+    """
+
+    def __init__(self, gram: Operator) -> None:
+        self.gram = gram
+
+    @property
+    def n_coef(self) -> int:
+        """Number of coefficients of a function."""
+        return self.gram.shape[0]
+
+    def represent(self, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients and values of the representer. Cost: one product with K."""
+        return force, self.gram @ force
+
+    def coef_of(self, expansion: np.ndarray) -> np.ndarray:
+        """Return the coefficients of an expansion over the training rows: itself."""
+        return expansion
+
+    def dot(self, f: Function, g: Function) -> np.ndarray:
+        """Return ⟨f, g⟩ without intercepts, per column: αᵀKβ."""
+        return (f.coef * (g.values - g.intercept)).sum(axis=0)
+
+
+class LinearSpace:
+    """Linear functions ⟨w, ·⟩; coefficients are w.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Training rows as the kernel prepares them (unit norm for the cosine kernel).
+    gram : Operator, optional
+        XXᵀ where it is wanted as a matrix; by default it is applied as two products with X.
+    """
+
+    def __init__(self, X: np.ndarray | sp.csr_matrix, gram: Operator | None = None) -> None:
+        self.X = X
+        self.gram = RowGramOperator(X) if gram is None else gram
+
+    @property
+    def n_coef(self) -> int:
+        """Number of coefficients of a function."""
+        return self.X.shape[1]
+
+    def represent(self, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Xᵀr and XXᵀr. Cost: two products with X, counted as one with K."""
+        coef = self.coef_of(force)
+        self.gram.passes += 1
+        return coef, np.asarray(self.X @ coef)
+
+    def coef_of(self, expansion: np.ndarray) -> np.ndarray:
+        """Return the weights w = Xᵀα of an expansion over the training rows."""
+        return np.asarray(self.X.T @ expansion)
+
+    def dot(self, f: Function, g: Function) -> np.ndarray:
+        """Return the inner products of the weights, per column."""
+        return (f.coef * g.coef).sum(axis=0)
+
+
+Space = KernelSpace | LinearSpace

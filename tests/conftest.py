@@ -1,0 +1,26 @@
+"""Settings and fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The same examples on every run and every machine, and no clock: a busy machine is no bug.
+# Look for new counter-examples with HYPOTHESIS_PROFILE=default.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def data_path() -> Path:
+    """Folder of the real data sets (``*.npz``); the test is skipped where there is none."""
+    named = os.environ.get("LAPWING_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(
+            f"no real data sets in {folder}: set LAPWING_DATA to the folder of the .npz files"
+        )
+    return folder

@@ -1,0 +1,254 @@
+"""The neighbour search finds what a naive float64 search finds, on hard data too."""
+
+import importlib.util
+import logging
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lapwing.graphs.neighbors as neighbors_module
+from lapwing.graphs import tiles
+from lapwing.graphs.exact_search import exact_neighbors, exact_rows
+from lapwing.graphs.neighbors import nearest_neighbors
+from lapwing.graphs.points import Points
+
+# Test folders are no packages: load the reference by its path.
+_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).with_name("oracle.py"))
+oracle = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(oracle)
+
+
+def normal(n, d, seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
+
+
+def random_sparse(n, d, density, seed=0):
+    return sp.random_array((n, d), density=density, format="csr", rng=np.random.default_rng(seed))
+
+
+def assert_same(found, expected, rtol=1e-9, atol=0.0):
+    np.testing.assert_allclose(found[0], expected[0], rtol=rtol, atol=atol)
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 3, 20, 100])  # tree and tiles
+@pytest.mark.parametrize("k", [1, 7, 199])
+def test_equals_naive_search(d, k, dtype):
+    X = normal(200, d, dtype=dtype)
+    distances, index = nearest_neighbors(X, k)
+    assert distances.dtype == np.float64
+    assert_same((distances, index), oracle.neighbors(X, k))
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 64, 100, 1000])
+def test_block_size_does_not_matter(block_size):
+    X = normal(150, 12)
+    squared, index = exact_neighbors(Points(X), 5, block_size=block_size)
+    assert_same((np.sqrt(squared), index), oracle.neighbors(X, 5))
+
+
+@pytest.mark.parametrize("d", [2, 30])
+def test_integer_data_with_many_ties_follow_the_index(d):
+    X = np.random.default_rng(0).integers(0, 2, size=(120, d)).astype(float)
+    assert_same(nearest_neighbors(X, 6), oracle.neighbors(X, 6))
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("d", [2, 20])
+def test_duplicates_are_neighbours_at_distance_zero(d, as_sparse):
+    X = np.repeat(normal(4, d), 30, axis=0)[np.random.default_rng(1).permutation(120)]
+    found = nearest_neighbors(sp.csr_array(X) if as_sparse else X, 5)
+    assert_same(found, oracle.neighbors(X, 5))
+    assert not found[0].any()
+
+
+def test_signed_zeros_are_equal_rows():
+    X = np.zeros((40, 12))
+    X[::2] = -0.0
+    assert_same(nearest_neighbors(X, 3), oracle.neighbors(X, 3))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: 1e6 + normal(300, 20), id="large offset"),
+        pytest.param(lambda: 1e6 * (np.arange(300) % 2)[:, None] + normal(300, 20), id="two far"),
+        pytest.param(lambda: np.r_[normal(299, 20), np.full((1, 20), 1e12)], id="outlier"),
+        pytest.param(lambda: 1e-30 * normal(300, 20), id="tiny"),
+        pytest.param(lambda: 1e30 * normal(300, 20), id="huge"),
+        pytest.param(lambda: normal(300, 20) * np.logspace(-12, 12, 300)[:, None], id="all scales"),
+        pytest.param(lambda: 1 + 1e-9 * normal(300, 20), id="below float32"),
+        pytest.param(
+            lambda: np.repeat(normal(10, 20), 30, axis=0) + 1e-10 * normal(300, 20, seed=1),
+            id="tight clusters",
+        ),
+    ],
+)
+def test_hard_for_float32(make):
+    X = make()
+    squared, index = exact_neighbors(Points(X), 5, block_size=64)
+    assert_same((np.sqrt(squared), index), oracle.neighbors(X, 5))
+
+
+def test_error_bound_covers_the_rounding_of_tiles():
+    X = 50 + normal(200, 40) * np.logspace(-3, 2, 200)[:, None]
+    dense = tiles.DenseTiles(Points(X), np.arange(200), 200)
+    tile = dense.tile(
+        dense.left(slice(0, 200)), slice(0, 200), slice(0, 200), np.empty((200, 200), np.float32)
+    )
+    true = (oracle.pair_distances(X) * dense.frame.scale) ** 2
+    bound = tiles.distance_error(dense.n_terms, dense.roundoff, dense.reach[:, None], np.sqrt(true))
+    error = np.abs(2 * tile.astype(float) - true)
+    assert (error <= bound).all()
+    assert error.max() > 0  # the bound has something to cover
+
+
+def test_rows_that_float32_cannot_settle_are_searched_again(caplog):
+    X = np.repeat(normal(10, 20), 30, axis=0) + 1e-10 * normal(300, 20, seed=1)
+    with caplog.at_level(logging.DEBUG, logger="lapwing"):
+        exact_neighbors(Points(X), 5)
+        exact_neighbors(Points(normal(300, 20)), 5)
+    messages = [r.getMessage() for r in caplog.records]
+    assert "300 of 300 rows" in messages[0]
+    assert " 0 of 300 rows" in messages[1]
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_second_stage_alone_is_exact(as_sparse):
+    X = random_sparse(150, 30, 0.3)
+    rows = np.array([3, 4, 149])
+    squared, index = exact_rows(Points(X if as_sparse else X.toarray()), rows, 6)
+    expected = oracle.neighbors(X.toarray(), 6)
+    assert_same((np.sqrt(squared), index), (expected[0][rows], expected[1][rows]))
+
+
+@pytest.mark.parametrize("density", [0.02, 0.6])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_equals_dense(metric, density, dtype):
+    X = random_sparse(150, 60, density).astype(dtype)
+    kind, _ = tiles.choose_tiles(Points(X), np.arange(150), 64)
+    assert isinstance(kind, tiles.SparseTiles if density < 0.1 else tiles.DenseTiles)
+    found = nearest_neighbors(X, 6, metric)
+    dense = nearest_neighbors(X.toarray(), 6, metric)
+    np.testing.assert_allclose(found[0], dense[0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        found[0], oracle.neighbors(X.toarray(), 6, metric)[0], rtol=1e-9, atol=1e-12
+    )
+    if density > 0.1:  # no ties
+        np.testing.assert_array_equal(found[1], dense[1])
+
+
+def test_sparse_input_is_neither_changed_nor_trusted_to_be_canonical():
+    X = sp.csr_array(
+        (np.array([1.0, 2.0, 0.0, 5.0]), np.array([1, 0, 1, 0]), np.array([0, 2, 3, 4])), (3, 2)
+    )
+    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    found = nearest_neighbors(X, 2)
+    assert_same(found, oracle.neighbors(X.toarray(), 2))
+    for array, old in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("n_zero", [0, 1, 3, 19, 20])
+def test_cosine_with_rows_of_zeros(n_zero, as_sparse):
+    X = normal(20, 12)
+    X[np.random.default_rng(2).permutation(20)[:n_zero]] = 0
+    k = 8
+    distances, index = nearest_neighbors(sp.csr_array(X) if as_sparse else X, k, "cosine")
+    expected = oracle.neighbors(X, k, "cosine")
+    np.testing.assert_allclose(distances, expected[0], atol=1e-12)
+    np.testing.assert_array_equal(index, expected[1])
+
+
+def test_cosine_ignores_row_lengths():
+    X = normal(60, 15)
+    scaled = X * np.random.default_rng(1).uniform(1e-3, 1e3, size=(60, 1))
+    assert_same(nearest_neighbors(scaled, 5, "cosine"), nearest_neighbors(X, 5, "cosine"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precomputed_equals_euclidean(dtype):
+    X = normal(80, 15).astype(dtype).astype(np.float64)
+    found = nearest_neighbors((X @ X.T).astype(dtype), 5, "precomputed")
+    assert_same(found, nearest_neighbors(X, 5), rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@given(st.integers(2, 40), st.integers(1, 12), st.integers(0, 10**6), st.data())
+def test_any_small_integer_data(n, d, seed, data):
+    k = data.draw(st.integers(1, n - 1))
+    X = np.random.default_rng(seed).integers(-2, 3, size=(n, d)).astype(float)
+    assert_same(nearest_neighbors(X, k), oracle.neighbors(X, k))
+    assert_same(nearest_neighbors(sp.csr_array(X), k), oracle.neighbors(X, k))
+
+
+def test_approximate_search_agrees_and_repeats(caplog):
+    pytest.importorskip("usearch", reason="usearch is the approx extra")
+    X = normal(2000, 10, dtype=np.float32)
+    with caplog.at_level(logging.DEBUG, logger="lapwing"):
+        distances, index = nearest_neighbors(X, 10, backend="approximate")
+    assert "recall" in caplog.text
+    exact = nearest_neighbors(X, 10, backend="exact")
+    same = [len(np.intersect1d(a, b)) for a, b in zip(index, exact[1], strict=True)]
+    assert np.mean(same) > 9.7
+    assert (index != np.arange(2000)[:, None]).all()
+    assert (np.diff(distances, axis=1) >= 0).all()
+    np.testing.assert_array_equal(nearest_neighbors(X, 10, backend="approximate")[1], index)
+
+
+def test_approximate_search_completes_rows_with_too_few_results():
+    pytest.importorskip("usearch", reason="usearch is the approx extra")
+    X = np.repeat(normal(3, 10), 8, axis=0)
+    distances, index = nearest_neighbors(X, 10, backend="approximate")
+    np.testing.assert_allclose(distances, oracle.neighbors(X, 10)[0], rtol=1e-9)
+    assert all(len(set(row)) == 10 for row in index.tolist())
+
+
+def test_auto_without_usearch_is_exact_and_says_what_helps(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ROWS", 50)
+    X = normal(60, 10)
+    with caplog.at_level(logging.INFO, logger="lapwing"):
+        assert_same(nearest_neighbors(X, 3), oracle.neighbors(X, 3))
+    assert 'pip install "lapwing[approx]"' in caplog.text
+    with pytest.raises(ImportError, match=r'pip install "lapwing\[approx\]"'):
+        nearest_neighbors(X, 3, backend="approximate")
+
+
+def test_auto_above_the_limit_is_approximate(monkeypatch):
+    pytest.importorskip("usearch", reason="usearch is the approx extra")
+    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ROWS", 50)
+    X = normal(60, 10)
+    assert neighbors_module.resolve_backend(X, "euclidean", "auto") == "approximate"
+    assert neighbors_module.resolve_backend(X[:50], "euclidean", "auto") == "exact"
+    assert neighbors_module.resolve_backend(sp.csr_array(X), "euclidean", "auto") == "exact"
+    assert neighbors_module.resolve_backend(X, "precomputed", "auto") == "exact"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": np.full((3, 2), np.nan)}, "NaN"),
+        ({"X": np.full((3, 2), np.inf)}, "infinity"),
+        ({"X": np.full((3, 2), 1e200)}, "Rescale X"),
+        ({"X": np.ones((3, 2), dtype=complex)}, "[Cc]omplex"),
+        ({"X": np.ones((3, 2)), "k": 3}, r"less than the number of rows \(3\)"),
+        ({"X": np.ones((3, 2)), "k": 0}, "at least 1"),
+        ({"X": np.ones((3, 2)), "metric": "manhattan"}, "metric must be one of"),
+        ({"X": np.ones((3, 2)), "backend": "fast"}, "backend must be one of"),
+        ({"X": np.ones((3, 2)), "metric": "precomputed"}, "square Gram matrix"),
+        ({"X": -np.eye(3), "metric": "precomputed"}, "negative diagonal"),
+        ({"X": np.tri(3), "metric": "precomputed"}, r"\(K \+ K.T\) / 2"),
+        ({"X": sp.eye_array(3).tocsr(), "backend": "approximate"}, "TruncatedSVD"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        nearest_neighbors(**({"k": 1} | arguments))

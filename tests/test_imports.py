@@ -1,0 +1,57 @@
+"""The house stands: imports run downwards, and the core needs no extra."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# What `import lapwing` must leave alone: extras, test tools, and anything slow to load.
+OPTIONAL = ("matplotlib", "plotly", "torch", "dask", "pandas", "usearch", "clarabel")
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_imports_run_downwards():
+    pytest.importorskip("importlinter", reason="import-linter is part of the dev extra")
+    # A process of its own, because import-linter changes sys.path and logging.
+    done = run_python("""
+import sys
+from importlinter.cli import lint_imports
+sys.exit(lint_imports(config_filename="pyproject.toml", no_cache=True, no_logo=True))
+""")
+    assert done.returncode == 0, f"the import contract is broken:\n{done.stdout}{done.stderr}"
+
+
+def test_core_import_loads_no_optional_library():
+    done = run_python(f"""
+import sys
+import lapwing
+print(*(name for name in {OPTIONAL!r} if name in sys.modules))
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+def test_core_import_works_without_optional_libraries():
+    # None in sys.modules makes `import name` fail, as if it were not installed.
+    done = run_python(f"""
+import sys
+sys.modules.update(dict.fromkeys({OPTIONAL!r}))
+import lapwing
+for name in getattr(lapwing, "__all__", []):
+    getattr(lapwing, name)
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_package_says_that_it_is_typed():
+    import lapwing
+
+    assert (Path(lapwing.__file__).parent / "py.typed").is_file()
