@@ -140,9 +140,9 @@ class ManifoldEstimator(BaseEstimator):
         else:
             steps = eliminate_features(risk) if method == "eliminate_features" else eliminate(risk)
         callback = _Progress(method, self.callback) if self.verbose else self.callback
-        step, result = drive(
-            method, steps, max_iter=self.max_iter, rules=rules, callback=callback
-        )
+        step, result = drive(method, steps, max_iter=self.max_iter, rules=rules, callback=callback)
+        if self.verbose:
+            sys.stderr.write("\n")
         if result.status == "not_converged":
             warnings.warn(result.message, ConvergenceWarning, stacklevel=5)
         return step, result
@@ -152,13 +152,23 @@ class ManifoldEstimator(BaseEstimator):
         self.n_iter_ = result.n_iter
         self.intercept_ = f.intercept
         self.X_fit_ = X
+        for name in ("coef_", "dual_coef_"):  # of an earlier fit with another kernel
+            self.__dict__.pop(name, None)
         if isinstance(self.kernel_, LinearKernel):
             self.coef_ = f.coef.T
             self.support_ = np.arange(X.shape[0])
         else:
             self.dual_coef_ = f.coef.T
             self.support_ = np.flatnonzero(np.any(f.coef != 0, axis=1))
-        self._values = f.values
+
+    def _refit(self, y: np.ndarray, **arguments: Any) -> Any:
+        """Fit again to the same rows with other labels: same graph, from the present solution."""
+        settings = self.graph, self.warm_start
+        try:
+            self.graph, self.warm_start = self.graph_, True
+            return self.fit(self.X_fit_, y, sample_weight=self._row_weights, **arguments)
+        finally:
+            self.graph, self.warm_start = settings
 
     def _previous_solution(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return coefficients and intercept of the last fit, if they fit these rows."""
@@ -173,6 +183,9 @@ class ManifoldEstimator(BaseEstimator):
         coef = self.coef_ if isinstance(self.kernel_, LinearKernel) else self.dual_coef_
         return values_on(self.kernel_, X, self.X_fit_, coef.T) + self.intercept_
 
+    def _default_graph(self) -> KNNGraph:
+        return KNNGraph()
+
     # Planning: which graph, which storage, which solver.
 
     def _resolve_graph(self, X: Any) -> KNNGraph:
@@ -180,7 +193,7 @@ class ManifoldEstimator(BaseEstimator):
         if sp.issparse(graph) or isinstance(graph, np.ndarray):
             graph = KNNGraph.from_affinity(graph)
         elif graph is None:
-            graph = KNNGraph()
+            graph = self._default_graph()
         elif not isinstance(graph, KNNGraph):
             raise TypeError(
                 f"graph must be a KNNGraph, an affinity matrix or None, got {type(graph).__name__}"
@@ -240,9 +253,7 @@ class ManifoldEstimator(BaseEstimator):
             return True
         return n <= DENSE_ROWS and dense_bytes(n, n_labelled) <= budget
 
-    def _storage(
-        self, method: str, n: int, n_labelled: int, n_columns: int, budget: int
-    ) -> str:
+    def _storage(self, method: str, n: int, n_labelled: int, n_columns: int, budget: int) -> str:
         if method == "eliminate":
             if self.reg_manifold == 0:
                 return "tiled"
@@ -260,7 +271,8 @@ class ManifoldEstimator(BaseEstimator):
                 return "float64"
             return choose_storage(n, budget, work)
         work = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
-        return choose_storage(n, budget, work)
+        dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
+        return choose_storage(n, budget, work, dense)
 
     def _check_regularization(self) -> None:
         for name, lowest in (("reg_ambient", "positive"), ("reg_manifold", "not negative")):
@@ -367,8 +379,6 @@ class _Progress:
         sys.stderr.write(
             f"\r{self.method}: iteration {step.iteration}, objective {step.objective:.6g}{gap}   "
         )
-        if step.converged:
-            sys.stderr.write("\n")
         sys.stderr.flush()
         return self.callback(step) if self.callback is not None else None
 

@@ -75,7 +75,7 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
             self._loss(),
             lambda kernel: self._rules(kernel, X, labelled, validation),
         )
-        self._labels, self._row_weights = values, row_weights
+        self._labels, self._row_weights, self._validation = values, row_weights, validation
         self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
         self.transduction_[labelled] = values[labelled].astype(self.classes_.dtype)
         self._temperature = _temperature(step, one_vs_rest(known, self.classes_), index)
@@ -99,12 +99,7 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
         index = np.atleast_1d(index)
         labels = np.array(self._labels, dtype=object)
         labels[index] = np.asarray(y, dtype=object)
-        settings = self.graph, self.warm_start
-        try:
-            self.graph, self.warm_start = self.graph_, True
-            return self.fit(self.X_fit_, labels, sample_weight=self._row_weights)
-        finally:
-            self.graph, self.warm_start = settings
+        return self._refit(labels, validation=self._validation)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
@@ -113,7 +108,8 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return self.classes_[decisions(self._decide(X)).astype(int)]
+        values = self._decide(X)
+        return self.classes_[decisions(values).astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, shape (n, n_classes).
@@ -152,9 +148,7 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
         check = self._validation_check(kernel, X, validation)
         return [check] if self.stopping == "validation" else [MixedCheck(stability, check)]
 
-    def _validation_check(
-        self, kernel: Kernel | None, X: Any, validation: Any
-    ) -> ValidationCheck:
+    def _validation_check(self, kernel: Kernel | None, X: Any, validation: Any) -> ValidationCheck:
         X_v, y_v = validation
         X_v = validate_data(
             self, X_v, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False

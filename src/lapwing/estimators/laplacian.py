@@ -13,10 +13,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss, SquaredLoss
 from ..solvers import Step
 from .base import ManifoldEstimator, check_rows, check_weights
 from .classifier import ManifoldClassifier
+from .targets import labelled_rows
 
 _SHARED_PARAMETERS = """\
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
@@ -31,8 +33,8 @@ _SHARED_PARAMETERS = """\
     reg_manifold : float, default=1.0
         γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
     graph : KNNGraph, affinity matrix or None, default=None
-        The graph of the rows. A fitted graph is used as it is, another is fitted to X; None is
-        ``KNNGraph()``. Its ``power`` is the p of Lᵖ.
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
     fit_intercept : bool, default=True
         Whether f has a constant b.
 """
@@ -420,12 +422,12 @@ class LapRLSRegressor(RegressorMixin, ManifoldEstimator):
         check_is_fitted(self, "result_")
         targets = self._labels.copy()
         targets[np.atleast_1d(index)] = y
-        settings = self.graph, self.warm_start
-        try:
-            self.graph, self.warm_start = self.graph_, True
-            return self.fit(self.X_fit_, targets, sample_weight=self._row_weights)
-        finally:
-            self.graph, self.warm_start = settings
+        return self._refit(targets)
+
+    def _default_graph(self) -> KNNGraph:
+        # The normalised Laplacian penalises constants on nodes of unequal degree: a target with
+        # a mean would be bent towards zero.
+        return KNNGraph(normalized=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target of each row."""
@@ -440,8 +442,6 @@ def _squared_loss(solver: str) -> Loss:
 
 def _numbers(y: Any, marker: Any) -> np.ndarray:
     """Return targets as floats, unlabelled rows as NaN; refuse infinite ones."""
-    from .targets import labelled_rows
-
     values, labelled = labelled_rows(y, marker)
     numbers = np.full(len(values), np.nan)
     try:

@@ -22,8 +22,10 @@ def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
 def symmetric_affinity(indices: np.ndarray, weights: np.ndarray) -> sp.csr_array:
     """Affinity W (n, n) with the larger of the weights i -> j and j -> i; no stored zeros."""
     n, k = indices.shape
-    columns = indices.astype(np.int64).ravel()
-    W = sp.csr_array((weights.ravel(), columns, k * np.arange(n + 1)), shape=(n, n))
+    # 32-bit indices where they suffice: scikit-learn's graph functions take no others.
+    integer = np.int32 if n * max(k, 1) < 2**30 else np.int64
+    starts = k * np.arange(n + 1, dtype=integer)
+    W = sp.csr_array((weights.ravel(), indices.ravel().astype(integer), starts), shape=(n, n))
     W.eliminate_zeros()
     return larger_of_both(W)
 

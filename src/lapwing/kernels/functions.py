@@ -182,7 +182,7 @@ def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
     if gamma == "scale":
         if sp.issparse(X):
             mean = X.mean()
-            variance = X.multiply(X).mean() - mean**2
+            variance = float(np.square(X.data).sum()) / (X.shape[0] * X.shape[1]) - mean**2
         else:
             variance = float(np.var(X, dtype=np.float64))
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

@@ -14,7 +14,7 @@ from ..operators import TILE, DenseOperator, Operator, TileOperator
 from .functions import GaussianKernel, Kernel, PreparedRows
 
 #: Relative error of a kernel value that single precision arithmetic may bring in.
-_SINGLE_ERROR = 2e-6
+_SINGLE_ERROR = 1e-6
 
 
 def gram_bytes(n: int, storage: str) -> int:
@@ -23,8 +23,10 @@ def gram_bytes(n: int, storage: str) -> int:
     return {"float64": 8 * n * n, "float32": 4 * half, "tiled": 8 * 8 * TILE * TILE}[storage]
 
 
-def choose_storage(n: int, budget: int, work_bytes: int) -> str:
+def choose_storage(n: int, budget: int, work_bytes: int, otherwise: float = np.inf) -> str:
     """Return "float32" (lower triangle) or "tiled" (computed for each product).
+
+    ``otherwise`` is what the dense method would need, for the message only.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def choose_storage(n: int, budget: int, work_bytes: int) -> str:
     for storage in ("float32", "tiled"):
         if gram_bytes(n, storage) + work_bytes <= budget:
             return storage
-    needed = gram_bytes(n, "tiled") + work_bytes
+    needed = min(gram_bytes(n, "tiled") + work_bytes, otherwise)
     raise MemoryError(
         f"fitting {n} rows needs at least {format_size(needed)} and memory_limit allows "
         f"{format_size(budget)}: raise memory_limit, or fit fewer unlabelled rows"
@@ -79,4 +81,4 @@ def single_precision_suffices(kernel: Kernel, rows: PreparedRows) -> bool:
     if not isinstance(kernel, GaussianKernel) or rows.squared_norms is None:
         return True
     largest = float(rows.squared_norms.max(initial=0.0))
-    return kernel.gamma * largest * 4.0 * np.finfo(np.float32).eps < _SINGLE_ERROR
+    return bool(kernel.gamma * largest * 4.0 * np.finfo(np.float32).eps < _SINGLE_ERROR)

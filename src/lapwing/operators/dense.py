@@ -127,7 +127,7 @@ class RowGramOperator(Operator):
     def __init__(self, X: np.ndarray | sp.csr_matrix) -> None:
         super().__init__(X.shape[0])
         self.X = X
-        self._transposed = X.T.tocsr() if sp.issparse(X) else X.T
+        self._transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Return inner products with some of the rows."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,9 +31,7 @@ class SparseOperator(Operator):
             self.matrix.indptr, np.linspace(0, self.matrix.nnz, n_threads() + 1)[1:-1]
         )
         bounds = [0, *(int(c) for c in cuts), self.shape[0]]
-        self._parts = [
-            self.matrix[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True) if a < b
-        ]
+        self._parts = [self.matrix[a:b] for a, b in pairwise(bounds) if a < b]
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""

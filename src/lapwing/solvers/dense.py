@@ -11,6 +11,7 @@ the iterates here are the same, the factorisation is done once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,7 @@ from ..operators import DenseOperator, Operator
 from ..risk import RegularizedRisk
 from ..spaces import Function, LinearSpace
 from .driver import Step
-from .reduced import ReducedProblem
+from .reduced import ReducedProblem, reduced_problem
 
 _COLUMN_BLOCK = 256
 
@@ -53,7 +54,7 @@ def eliminate(risk: RegularizedRisk) -> Iterator[Step]:
         values = np.column_stack([risk.gram.columns(labelled), np.zeros(n)])
     A, q = solution[:, :l], solution[:, l]
     t = 1.0 - mu * (ones_rough @ values[:, :l])
-    problem = _reduced(risk, values[labelled, :l], t, mu * float(q.sum()))
+    problem = reduced_problem(risk, values[labelled, :l], t, mu * float(q.sum()))
     c, b, steps = problem.solve()
     coef = risk.space.coef_of(A @ c - mu * np.outer(q, b))
     f_values = values[:, :l] @ c - mu * np.outer(values[:, l], b) + b
@@ -92,29 +93,15 @@ def eliminate_features(risk: RegularizedRisk) -> Iterator[Step]:
     A, q = solution[:, :-1], solution[:, -1]
     pull = rhs[:, -1]
     sigma = mu * (float(ones_rough.sum()) - mu * float(pull @ q))
-    problem = _reduced(risk, X_labelled @ A, 1.0 - mu * (A.T @ pull), sigma)
+    problem = reduced_problem(risk, X_labelled @ A, 1.0 - mu * (A.T @ pull), sigma)
     c, b, steps = problem.solve()
     coef = A @ c - mu * np.outer(q, b)
     values = np.asarray(X @ coef) + b
     yield _exact_step(risk, problem, Function(coef, b, values, S @ values), c, steps)
 
 
-def _dense(block: np.ndarray | sp.csr_matrix) -> np.ndarray:
+def _dense(block: Any) -> np.ndarray:
     return block.toarray() if sp.issparse(block) else block
-
-
-def _reduced(
-    risk: RegularizedRisk, R: np.ndarray, t: np.ndarray, sigma: float
-) -> ReducedProblem:
-    return ReducedProblem(
-        R=(R + R.T) / 2.0,
-        t=t if risk.fit_intercept else None,
-        sigma=max(sigma, 0.0),
-        loss=risk.loss,
-        targets=risk.targets,
-        weights=risk.weights,
-        reg_ambient=risk.reg_ambient,
-    )
 
 
 def _exact_step(

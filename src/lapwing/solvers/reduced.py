@@ -10,12 +10,14 @@ derivative of the loss (a subgradient for the hinge).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..losses import Hinge, Loss
+from ..risk import RegularizedRisk
 from .box_qp import solve_box_qp
 from .line_search import exact_step
 
@@ -51,6 +53,13 @@ class ReducedProblem:
     targets: np.ndarray
     weights: np.ndarray
     reg_ambient: float
+
+    def objective(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the objective per column."""
+        Rc = self.R @ c
+        f = Rc if self.t is None else Rc + np.outer(self.t, b)
+        norm = (c * Rc).sum(axis=0) + self.sigma * b**2
+        return 0.5 * (self.weights @ self.loss.value(f, self.targets) + self.reg_ambient * norm)
 
     def solve(self, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
         """Return c of shape (l, columns), b of shape (columns,) and the Newton steps done.
@@ -155,7 +164,22 @@ class ReducedProblem:
         return c, b, 1
 
 
-def _definite_solver(A: np.ndarray):  # noqa: ANN202 - a function of one right-hand side
+def reduced_problem(
+    risk: RegularizedRisk, R: np.ndarray, t: np.ndarray, sigma: float
+) -> ReducedProblem:
+    """Return the l × l problem of a risk for a given reduced kernel and intercept."""
+    return ReducedProblem(
+        R=(R + R.T) / 2.0,
+        t=t if risk.fit_intercept else None,
+        sigma=max(sigma, 0.0),
+        loss=risk.loss,
+        targets=risk.targets,
+        weights=risk.weights,
+        reg_ambient=risk.reg_ambient,
+    )
+
+
+def _definite_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that solves A x = rhs, A positive definite up to rounding."""
     try:
         factor = cho_factor(A, lower=True, check_finite=False)

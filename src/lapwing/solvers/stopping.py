@@ -70,9 +70,7 @@ class ValidationCheck:
         Number of training rows, for θ.
     """
 
-    def __init__(
-        self, error_rate: Callable[[Step], float], n_validation: int, n_rows: int
-    ) -> None:
+    def __init__(self, error_rate: Callable[[Step], float], n_validation: int, n_rows: int) -> None:
         self.error_rate = error_rate
         self.improvement = 1.0 / n_validation
         self.interval = check_interval(n_rows)

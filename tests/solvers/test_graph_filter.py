@@ -1,0 +1,142 @@
+"""Polynomials of the Laplacian, and the preconditioner made of them."""
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+
+from lapwing.graphs import KNNGraph
+from lapwing.operators import DenseOperator, PowerOperator, SparseOperator
+from lapwing.solvers.graph_filter import (
+    GraphFilter,
+    ManifoldPreconditioner,
+    inverse_filter,
+    spectrum_bound,
+)
+
+
+def graph(n=80, normalized=True, power=1, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    return X, KNNGraph(5, normalized=normalized, power=power).fit(X)
+
+
+def dense(operator):
+    return operator @ np.eye(operator.shape[0])
+
+
+@pytest.mark.parametrize("n", [10, 64, 65, 300])
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_spectrum_bound_is_a_bound_and_a_tight_one(n, normalized, seed):
+    laplacian = graph(n, normalized, seed=seed)[1].laplacian_
+    largest = np.linalg.eigvalsh(dense(laplacian))[-1]
+    assert largest <= spectrum_bound(laplacian) <= 1.1 * largest
+
+
+@pytest.mark.parametrize("n", [10, 100])
+def test_spectrum_bound_of_a_graph_without_edges_is_positive(n):
+    assert 0 < spectrum_bound(SparseOperator(np.zeros((n, n)))) < 1e-6
+
+
+@pytest.mark.parametrize("upper", [2.0, 37.0])
+@pytest.mark.parametrize("power", [1, 2, 3])
+@pytest.mark.parametrize("ratio", [1e-2, 1.0, 1e2, 1e4])
+def test_inverse_filter_inverts_within_its_relative_error(ratio, power, upper):
+    def psi(x):
+        return 1.0 + ratio * (x / upper) ** power * np.exp(-2 * x / upper)
+
+    coefficients = inverse_filter(psi, upper)
+    x = np.linspace(0, upper, 20_001)
+    product = psi(x) * chebyshev.chebval(2 * x / upper - 1, coefficients)
+    assert np.abs(product - 1).max() < 0.7
+    assert (product > 0).all()
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5, 16])
+@pytest.mark.parametrize("columns", [1, 40, 70])
+def test_filter_is_the_polynomial_of_the_dense_laplacian(degree, columns):
+    _, fitted = graph()
+    L, upper = dense(fitted.laplacian_), 2.1
+    rng = np.random.default_rng(0)
+    coefficients = rng.normal(size=degree + 1)
+    V = rng.normal(size=(80, columns))
+    values, vectors = np.linalg.eigh(L)
+    response = chebyshev.chebval(2 * values / upper - 1, coefficients)
+    expected = vectors @ (response[:, None] * (vectors.T @ V))
+    found = GraphFilter(fitted.laplacian_, upper, coefficients)(V)
+    np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
+
+
+def test_several_polynomials_of_one_recurrence_stand_side_by_side():
+    _, fitted = graph()
+    rng = np.random.default_rng(0)
+    coefficients, v = rng.normal(size=(9, 3)), rng.normal(size=(80, 1))
+    together = GraphFilter(fitted.laplacian_, 2.1, coefficients)(v)
+    assert together.shape == (80, 3)
+    for k in range(3):
+        alone = GraphFilter(fitted.laplacian_, 2.1, coefficients[:, k])(v)
+        np.testing.assert_allclose(together[:, [k]], alone, atol=1e-12)
+
+
+def preconditioner(n_landmarks, ratio=100.0, n=150, normalized=True, power=1):
+    X, fitted = graph(n, normalized, power)
+    K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    S = fitted.laplacian_
+    M = ManifoldPreconditioner(
+        DenseOperator(K), S, ratio, n_landmarks, rng=np.random.default_rng(0)
+    )
+    return M, K, dense(S), ratio
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("n_landmarks", [10, 60])
+def test_preconditioner_is_symmetric_in_the_manifold_product(n_landmarks, normalized, power):
+    M, _, S, _ = preconditioner(n_landmarks, normalized=normalized, power=power)
+    u, v = np.random.default_rng(1).normal(size=(2, 150, 1))
+    left, right = float((u.T @ S @ M(v))[0, 0]), float((M(u).T @ S @ v)[0, 0])
+    scale = np.sqrt((u.T @ S @ u)[0, 0] * (v.T @ S @ v)[0, 0])
+    assert abs(left - right) <= 1e-5 * scale  # parts are kept in single precision
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_preconditioner_is_positive_in_the_manifold_product(normalized, power):
+    M, _, S, _ = preconditioner(30, normalized=normalized, power=power)
+    form = S @ M(np.eye(150))
+    values = np.linalg.eigvalsh((form + form.T) / 2)
+    assert values[0] >= -1e-6 * values[-1]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_preconditioner_narrows_the_spectrum(normalized, power):
+    M, K, S, ratio = preconditioner(40, normalized=normalized, power=power)
+    system = np.eye(150) + ratio * K @ S
+
+    def spread(A):
+        values = np.abs(np.linalg.eigvals(A))
+        return values.max() / values.min()
+
+    assert spread(M(system)) < 0.1 * spread(system)
+
+
+def test_preconditioner_takes_blocks_column_by_column():
+    M = preconditioner(20)[0]
+    V = np.random.default_rng(2).normal(size=(150, 3))
+    # Single precision products of blocks and of columns differ in the last bits.
+    np.testing.assert_allclose(
+        M(V), np.hstack([M(V[:, [j]]) for j in range(3)]), atol=1e-4
+    )
+
+
+def test_preconditioner_with_more_landmarks_than_rows():
+    M, K, S, ratio = preconditioner(1000, ratio=1.0)
+    v = np.random.default_rng(3).normal(size=(150, 1))
+    recovered = M((np.eye(150) + ratio * K @ S) @ v)
+    assert np.linalg.norm(recovered - v) < 0.05 * np.linalg.norm(v)
+
+
+def test_power_is_read_off_the_operator():
+    _, fitted = graph(power=3)
+    assert isinstance(fitted.laplacian_, PowerOperator)
+    assert fitted.laplacian_.power == 3

@@ -1,0 +1,110 @@
+"""The command line: the table, the picture, and how it ends."""
+
+import re
+import sys
+
+import pytest
+
+import lapwing
+from lapwing.cli import demo, main
+
+METHODS = ("supervised SVM", "LapSVC, squared hinge", "LapSVC, hinge", "LapRLSClassifier")
+
+
+def accuracies(text: str) -> dict[str, tuple[float, float]]:
+    """Return accuracy on unlabelled and on new rows of every method in the table."""
+    found = {}
+    for line in text.splitlines():
+        for method in METHODS:
+            if line.startswith(method):
+                means = re.findall(r"(\d+\.\d)(?: ± +\d+\.\d)?(?=  )", line)
+                found[method] = tuple(map(float, means))
+    return found
+
+
+def test_table_has_every_method_and_unlabelled_rows_help(capsys):
+    assert main(["demo", "--draws", "2", "--no-picture"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "20 labelled, 1333 unlabelled and 444 new rows" in printed.out
+    scores = accuracies(printed.out)
+    assert tuple(scores) == METHODS
+    supervised = scores.pop("supervised SVM")
+    for pair in scores.values():
+        assert len(pair) == 2
+        assert all(ours > theirs + 5 for ours, theirs in zip(pair, supervised, strict=True))
+
+
+def test_picture_is_written(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(demo, "plane", lambda X: X[:, [20, 36]])  # t-SNE takes seconds
+    out = tmp_path / "digits.png"
+    assert main(["demo", "--draws", "1", "--seed", "3", "--out", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert f"Picture: {out}" in capsys.readouterr().out
+
+
+def test_no_picture_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--draws", "1", "--no-picture"]) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_the_table_is_printed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--draws", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert tuple(accuracies(printed)) == METHODS
+    assert 'pip install "lapwing[plot]"' in printed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_draws_depend_on_the_seed_alone():
+    first, again, other = (next(demo.draw_labels(1, seed)) for seed in (0, 0, 1))
+    assert (first.X == again.X).all()
+    assert (first.y == again.y).all()
+    assert (first.X != other.X).any()
+    assert first.labelled.sum() == 20
+    assert len(first.y) + len(first.truth_new) == 1797
+
+
+def test_map_of_the_digits_is_plane():
+    X = next(demo.draw_labels(1, 0)).X[:150]
+    assert demo.plane(X).shape == (150, 2)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"lapwing {lapwing.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["fly"], ["demo", "--draws", "0"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"]],
+)
+def test_arguments_that_cannot_be_meant(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: lapwing" in capsys.readouterr().err
+
+
+def test_missing_folder_is_an_error_before_the_work(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "compare", lambda draws: pytest.fail("worked in vain"))
+    for out in (tmp_path / "missing" / "a.png", tmp_path):
+        assert main(["demo", "--out", str(out)]) == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("lapwing demo: error: --out")
+
+
+def test_interrupt(capsys, monkeypatch):
+    def interrupt(draws):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "compare", interrupt)
+    assert main(["demo", "--no-picture"]) == 130
+    assert capsys.readouterr().err == "lapwing: interrupted\n"
