@@ -10,49 +10,15 @@ Data: mnist.npz in the folder named by LAPWING_DATA, or in ../shared/data beside
 """
 
 import argparse
-import os
 import sys
-import threading
-import time
-from pathlib import Path
 
 import numpy as np
+from common import load, measured
 from sklearn.neighbors import NearestNeighbors
 
 from lapwing.graphs import nearest_neighbors
 
-ROOT = Path(__file__).resolve().parents[1]
 BAR = 1.5
-
-
-def resident_bytes():
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:  # not Linux
-        return float("nan")
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def measured(function):
-    """Result, seconds, CPU seconds and peak growth of resident memory in MB."""
-    before = peak = resident_bytes()
-    done = threading.Event()
-
-    def watch():
-        nonlocal peak
-        while not done.wait(0.02):
-            peak = max(peak, resident_bytes())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    wall, cpu = time.perf_counter(), time.process_time()
-    try:
-        result = function()
-    finally:
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        done.set()
-        watcher.join()
-    return result, wall, cpu, (peak - before) / 1e6
 
 
 def main():
@@ -60,12 +26,8 @@ def main():
     parser.add_argument("--rows", type=int, default=70_000)
     parser.add_argument("--neighbors", type=int, default=15)
     options = parser.parse_args()
-    folder = Path(os.environ.get("LAPWING_DATA") or ROOT.parent / "shared" / "data")
-    if not (folder / "mnist.npz").is_file():
-        print(f"No mnist.npz in {folder}: set LAPWING_DATA to its folder. Nothing measured.")
-        return 0
-    with np.load(folder / "mnist.npz") as file:
-        X = file["X"][: options.rows].astype(np.float32)
+    (X,) = load("mnist.npz", "X")
+    X = X[: options.rows].astype(np.float32)
     k = options.neighbors
 
     # Small runs first, so that neither side pays for loading libraries.

@@ -115,10 +115,12 @@ class RegularizedRisk:
         """Return an upper bound of objective − optimum, per column. Cost: one product with K.
 
         The objective minimised over b is γ_A-strongly convex in the space, so the distance to the
-        optimum is at most ‖∇‖² / (2γ_A) wherever b is optimal for f. ``slope`` is any subgradient
-        of the loss that balances b.
+        optimum is at most ‖∇‖² / (2γ_A) wherever b is optimal for f. ``slope`` is any slope of the
+        loss that balances b; what it lacks of being a subgradient is added.
         """
         gradient = self.gradient(f, slope)
         squared_norm = self.space.dot(gradient, gradient)
         # A singular K can make the square negative by rounding.
-        return np.maximum(squared_norm, 0.0) / (2.0 * self.reg_ambient)
+        bound = np.maximum(squared_norm, 0.0) / (2.0 * self.reg_ambient)
+        f_labelled, weights = f.values[self.labelled], self.weights[:, None]
+        return bound + self.loss.slack(f_labelled, self.targets, weights, slope).sum(axis=0)

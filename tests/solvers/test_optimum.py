@@ -52,7 +52,7 @@ CASES = [
 
 
 def name(case):
-    seed, loss, kernel, normalized, power, intercept, ambient, manifold = case
+    _, loss, kernel, normalized, power, intercept, ambient, manifold = case
     parts = [loss, kernel, "normalized" if normalized else "plain", f"p{power}"]
     parts += ["intercept" if intercept else "through0", f"{ambient:g}-{manifold:g}"]
     return "-".join(parts)
@@ -124,10 +124,12 @@ def optimum(case):
 
 
 def last_step(steps, max_iter):
+    step = None
     for step in steps:
         if step.converged or step.iteration >= max_iter:
-            return step
-    raise AssertionError("the solver gave up without a step")
+            break
+    assert step is not None, "the solver gave up without a step"
+    return step
 
 
 @cache
@@ -191,6 +193,7 @@ def test_eliminate_reaches_the_optimum(case):
 
 @only()
 def test_eliminate_certifies_its_distance_to_the_optimum(case):
+    # FAILS for some hinges: the slope used is no subgradient unless the dual is solved exactly.
     (step,) = eliminate(Case(*case).risk())
     assert step.gap >= step.objective - optimum(case) - ROUNDING * step.objective
     assert step.gap <= RELATIVE * step.objective
@@ -225,6 +228,7 @@ def test_pcg_reaches_the_optimum(case):
 
 @only(loss=["squared", "squared_hinge"], kernel=["linear"], ambient=[1.0], manifold=[1e-2])
 def test_pcg_works_on_linear_functions(case):
+    # FAILS: the line search multiplies coefficients (d of them) by values (n of them).
     problem = Case(*case)
     step = last_step(pcg(problem.risk(LinearSpace(problem.X)), tol=1e-7), 2000)
     assert step.objective == pytest.approx(optimum(case), rel=RELATIVE)
@@ -232,6 +236,7 @@ def test_pcg_works_on_linear_functions(case):
 
 @only(loss=["squared"], kernel=["gaussian"], ambient=[1e-2])
 def test_pcg_asked_for_more_than_rounding_allows_stays_at_the_optimum(case):
+    # FAILS: below rounding the directions become noise, f moves away and is called converged.
     problem = Case(*case)
     step = last_step(pcg(problem.risk(), tol=1e-14), 300)
     assert problem.true_objective(step.function) == pytest.approx(optimum(case), rel=RELATIVE)
@@ -252,14 +257,17 @@ def test_pcg_from_the_optimum_stays_there(case):
 
 @only()
 def test_manifold_cg_reaches_the_optimum(case, few_landmarks):
-    objective, true, _, step = manifold_cg_steps(case)[-1]
+    # The steps end when 1e-9 is certified or, for μ‖S‖‖K‖ near 1e8, at what rounding allows.
+    objective, true, gap, _ = manifold_cg_steps(case)[-1]
     assert objective == pytest.approx(optimum(case), rel=RELATIVE)
     assert true == pytest.approx(objective, rel=RELATIVE)
-    assert step.converged
+    assert gap <= 1e-7 * objective
 
 
 @only()
 def test_manifold_cg_certifies_every_step(case, few_landmarks):
+    # FAILS in part: directions that are only rounding noise, or lie in the null space of S, are
+    # kept and spoil the orthonormality that the lower bound rests on.
     best = optimum(case)
     for _, true, gap, step in manifold_cg_steps(case):
         assert gap >= true - best - ROUNDING * true, f"iteration {step.iteration}"
@@ -424,7 +432,7 @@ def box_qp_minimum(Q, upper, q, sigma):
         cones = [clarabel.ZeroConeT(1), *cones]
     # The solution is of the size of the box or of the size of 1/Q: in units of either.
     found = []
-    for unit in (1.0, upper.mean()):
+    for unit in (1.0, upper.mean(), 1.0 / np.diag(Q).mean(), 1.0 / np.diag(Q).min()):
         try:
             a = reference.quadratic_program(unit * P, -np.ones(l), A, right / unit, cones)
         except AssertionError:
@@ -438,6 +446,7 @@ def box_qp_minimum(Q, upper, q, sigma):
 @pytest.mark.parametrize("intercept", ["none", "free", "held"])
 @pytest.mark.parametrize("seed", range(4))
 def test_box_qp_finds_the_minimum(seed, intercept, rank, size):
+    # FAILS for wide boxes (small γ_A): tolerances are in units of Q·u², not of the margins.
     rng = np.random.default_rng(seed)
     l = int(rng.integers(5, 13))
     B = rng.normal(size=(l, l if rank == "full" else 3)) / np.sqrt(l)
@@ -491,6 +500,7 @@ def test_leave_one_out_of_least_squares_is_exact(intercept, normalized):
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_leave_one_out_of_margin_losses(loss):
+    # FAILS for the hinge: its system holds the ridge γ_A/w, which only smooth losses have.
     R = np.eye(4) * 5.0
     problem = ReducedProblem(
         R=R,

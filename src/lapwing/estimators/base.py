@@ -240,7 +240,8 @@ class ManifoldEstimator(BaseEstimator):
             storage = self._storage(method, n, n_labelled, n_columns, budget)
             logger.info("%s with the Gram matrix stored as %s", method, storage)
             prepared = kernel.prepare(X)
-            if storage != "float64" and single_precision_suffices(kernel, prepared):
+            exact = storage == "float64" or self.reg_manifold == 0
+            if not exact and single_precision_suffices(kernel, prepared):
                 prepared = kernel.prepare(X, np.float32)
             gram = gram_operator(kernel, prepared, storage)
         if linear:

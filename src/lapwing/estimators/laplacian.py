@@ -30,7 +30,7 @@ _SHARED_PARAMETERS = """\
         Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_ambient : float, default=1e-4
         γ_A > 0, weight of the norm in the space of the kernel.
-    reg_manifold : float, default=1.0
+    reg_manifold : float, default=1.0 (regressors 0.1)
         γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
     graph : KNNGraph, affinity matrix or None, default=None
         The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
@@ -341,7 +341,7 @@ class LapRLSRegressor(RegressorMixin, ManifoldEstimator):
         degree: float = 3,
         coef0: float = 0.0,
         reg_ambient: float = 1e-4,
-        reg_manifold: float = 1.0,
+        reg_manifold: float = 0.1,
         graph: Any = None,
         fit_intercept: bool = True,
         unlabeled: Any = np.nan,

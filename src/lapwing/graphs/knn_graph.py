@@ -23,7 +23,13 @@ from sklearn.utils.validation import validate_data
 from ..operators import Operator, PowerOperator, SparseOperator
 from .neighbors import METRICS, nearest_neighbors, resolve_backend
 from .points import squared_norms
-from .weights import graph_laplacian, heat_weights, larger_of_both, symmetric_affinity
+from .weights import (
+    graph_laplacian,
+    heat_weights,
+    laplacian_null_space,
+    larger_of_both,
+    symmetric_affinity,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -202,9 +208,12 @@ class KNNGraph(BaseEstimator):
 
     def _store(self, W: sp.csr_array, checksum: tuple | None) -> None:
         self.affinity_ = W
-        laplacian: Operator = SparseOperator(graph_laplacian(W, self.normalized))
-        self.laplacian_ = laplacian if self.power == 1 else PowerOperator(laplacian, self.power)
         self.n_components_, self.component_ = connected_components(W, directed=False)
+        laplacian: Operator = SparseOperator(
+            graph_laplacian(W, self.normalized),
+            null_space=laplacian_null_space(W, self.component_, self.normalized),
+        )
+        self.laplacian_ = laplacian if self.power == 1 else PowerOperator(laplacian, self.power)
         self.n_samples_ = W.shape[0]
         self._checksum = checksum
         self._fitted_params = self.get_params(deep=False)

@@ -55,3 +55,16 @@ def graph_laplacian(W: sp.csr_array, normalized: bool) -> sp.csr_array:
     L = sp.csr_array(sp.diags_array(degrees, format="csr") - W)
     L.eliminate_zeros()
     return L
+
+
+def laplacian_null_space(W: sp.csr_array, component: np.ndarray, normalized: bool) -> sp.csr_array:
+    """Orthonormal basis (n, components) of what the Laplacian maps to zero.
+
+    One vector per connected component: constant there, or the root of the degrees if normalised.
+    """
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    values = np.where(degrees > 0, np.sqrt(degrees), 1.0) if normalized else np.ones(len(degrees))
+    lengths = np.sqrt(np.bincount(component, weights=values**2))
+    n = len(component)
+    entries = (values / lengths[component], (np.arange(n), component))
+    return sp.csr_array(entries, shape=(n, len(lengths)))

@@ -31,6 +31,16 @@ class Loss:
         """Return ½ d loss / d f for every entry (a subgradient where there is a kink)."""
         raise NotImplementedError(f"{type(self).__name__} must implement half_derivative")
 
+    def slack(
+        self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
+    ) -> np.ndarray:
+        """Return how far a slope is from being half the weighted derivative at f, per entry.
+
+        It is ½w·loss(f) plus its convex conjugate at the slope minus slope·f (Fenchel-Young): zero
+        for a subgradient, positive otherwise, in units of the objective.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement slack")
+
     def curvature(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return ½ d² loss / d f² for every entry (generalised: 0 at a kink)."""
         return self.active(f, y).astype(float) if self.is_smooth else np.zeros(np.shape(f))
@@ -53,6 +63,12 @@ class SquaredLoss(Loss):
         """Return f − y."""
         return f - y
 
+    def slack(
+        self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
+    ) -> np.ndarray:
+        """Return (w(f − y) − slope)² / 2w."""
+        return (weights * (f - y) - slope) ** 2 / (2.0 * weights)
+
     def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return all true."""
         return np.ones(np.shape(f), dtype=bool)
@@ -70,6 +86,14 @@ class SquaredHinge(Loss):
     def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return f − y on the error vectors (y² = 1) and 0 elsewhere."""
         return -y * np.maximum(1.0 - y * f, 0.0)
+
+    def slack(
+        self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
+    ) -> np.ndarray:
+        """Return ½w·max(m, 0)² + s²/2w − s·m with margin deficit m and s = −y·slope ≥ 0."""
+        m, s = 1.0 - y * f, np.maximum(-y * slope, 0.0)
+        over = np.maximum(m, 0.0)
+        return (weights * over - s) ** 2 / (2.0 * weights) + s * (over - m)
 
     def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return where the margin is below one."""
@@ -89,6 +113,14 @@ class Hinge(Loss):
     def half_derivative(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return −y/2 on the error vectors and 0 elsewhere."""
         return np.where(self.active(f, y), -0.5 * y, 0.0)
+
+    def slack(
+        self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
+    ) -> np.ndarray:
+        """Return ½w·max(m, 0) − s·m with margin deficit m and s = −y·slope in [0, w/2]."""
+        m = 1.0 - y * f
+        s = np.clip(-y * slope, 0.0, 0.5 * weights)
+        return 0.5 * weights * np.maximum(m, 0.0) - s * m
 
     def active(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return where the margin is below one."""

@@ -6,6 +6,7 @@ Operators know numbers only: nothing here may know what a kernel, a graph or a l
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 
 class Operator:
@@ -22,11 +23,14 @@ class Operator:
     passes : int
         Number of products done so far; a block of columns counts once, since the matrix is read
         once.
+    null_space : sparse matrix of shape (n, k) or None
+        Orthonormal columns that the map takes to zero, where they are known.
     """
 
     def __init__(self, n: int) -> None:
         self.shape = (n, n)
         self.passes = 0
+        self.null_space: sp.csr_matrix | None = None
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
         """Return the product with a vector (n,) or a block (n, c), in float64."""
@@ -36,6 +40,11 @@ class Operator:
         self.passes += 1
         block = self._apply(V.reshape(V.shape[0], -1))
         return block.reshape(V.shape)
+
+    def without_null_space(self, V: np.ndarray) -> np.ndarray:
+        """Return a block with its component in the known null space taken out."""
+        N = self.null_space
+        return V if N is None else V - N @ (N.T @ V)
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Return some columns of the matrix, shape (n, len(index)), in float64."""

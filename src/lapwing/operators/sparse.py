@@ -21,11 +21,14 @@ class SparseOperator(Operator):
     ----------
     matrix : sparse matrix of shape (n, n)
         Symmetric.
+    null_space : sparse matrix of shape (n, k), optional
+        Orthonormal columns that the matrix maps to zero, where they are known.
     """
 
-    def __init__(self, matrix: sp.csr_matrix) -> None:
+    def __init__(self, matrix: sp.csr_matrix, null_space: sp.csr_matrix | None = None) -> None:
         super().__init__(matrix.shape[0])
         self.matrix = sp.csr_matrix(matrix, dtype=np.float64)
+        self.null_space = null_space
         # Cut where the stored entries, not the rows, are halved.
         cuts = np.searchsorted(
             self.matrix.indptr, np.linspace(0, self.matrix.nnz, n_threads() + 1)[1:-1]
@@ -60,6 +63,7 @@ class PowerOperator(Operator):
         super().__init__(base.shape[0])
         self.base = base
         self.power = power
+        self.null_space = base.null_space
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         for _ in range(self.power):

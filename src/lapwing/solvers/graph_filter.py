@@ -94,7 +94,7 @@ def spectrum_bound(laplacian: Operator) -> float:
         # Power iteration from below, doubled: safe for a symmetric positive semi-definite L.
         v = rng.standard_normal(n)
         for _ in range(30):
-            v = laplacian @ (v / np.linalg.norm(v))
+            v = laplacian @ (v / max(float(np.linalg.norm(v)), 1e-300))
         return 2.0 * float(np.linalg.norm(v)) + 1e-12
 
 

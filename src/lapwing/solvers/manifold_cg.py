@@ -44,8 +44,10 @@ N_LANDMARKS = 200
 #: Passes that take one column per labelled row (at most _BLOCK) before the search begins.
 _BLOCK_PASSES = 2
 _BLOCK = 128
-#: Directions whose remainder after orthogonalisation is below this share are dropped.
-_DEPENDENT = 1e-12
+#: Share of the norm of K below which a direction is taken to lie in its null space.
+_NULL = 1e-11
+#: Directions whose squared remainder after orthogonalisation is below this share are dropped.
+_DEPENDENT = 1e-11
 
 
 def manifold_cg_bytes(n: int, n_labelled: int, n_columns: int, n_iter: int) -> int:
@@ -102,7 +104,12 @@ def manifold_cg(
         alpha, h = expansions.V @ z, expansions.KV @ z
         f = Function(alpha, b, h + b, S @ (h + b))
         objective = float(_objective(risk, f, alpha, h).sum())
-        gap = max(objective - directions.lower_bound(), 0.0)
+        lower = directions.lower_bound()
+        if objective - lower <= tol * objective:  # said only of values computed afresh
+            h = K @ alpha
+            f = Function(alpha, b, h + b, S @ (h + b))
+            objective = float(_objective(risk, f, alpha, h).sum())
+        gap = max(objective - lower, 0.0)
         iteration += 1
         yield Step(
             iteration=iteration,
@@ -116,8 +123,10 @@ def manifold_cg(
         residual = -alpha - mu * f.rough  # minus the gradient over γ_A
         residual[labelled] += c
         p = precondition(directions.residual(K_labelled @ c + b))
+        size = directions.size
         new, K_new = directions.extend(p, K, beside=residual)  # the one pass of the iteration
-        expansions.extend(new, K_new)
+        if not expansions.extend(new, K_new) and directions.size == size:
+            return  # both spans are complete, up to rounding
 
 
 def _objective(risk: RegularizedRisk, f: Function, alpha: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -153,6 +162,7 @@ class _EnergyBasis:
     def __init__(self, risk: RegularizedRisk) -> None:
         self.risk = risk
         self._V, self._KV = _Columns(risk.n_rows), _Columns(risk.n_rows)
+        self._stretch = 0.0  # largest ‖KD‖/‖D‖ seen
 
     @property
     def V(self) -> np.ndarray:
@@ -162,17 +172,28 @@ class _EnergyBasis:
     def KV(self) -> np.ndarray:
         return self._KV.array
 
-    def extend(self, D: np.ndarray, KD: np.ndarray) -> None:
-        """Add directions, made orthonormal to the basis and to each other."""
+    def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
+        """Add directions, orthonormal to the basis and each other; return whether any was new."""
         S, mu = self.risk.smoothness, self.risk.ratio
+        D, KD = self._functions(D, KD)
         norms = np.sqrt(np.maximum((D * KD + mu * KD * (S @ KD)).sum(axis=0), 1e-300))
         D, KD = D / norms, KD / norms
         for _ in range(2):  # twice is enough
             overlap = self.KV.T @ (D + mu * (S @ KD))
             D, KD = D - self.V @ overlap, KD - self.KV @ overlap
-        turn = _orthonormalizer(D.T @ KD + mu * (KD.T @ (S @ KD)))
+        D, KD = self._functions(D, KD)
+        turn = _orthonormalizer(D.T @ KD + mu * (KD.T @ (S @ KD)), np.ones(D.shape[1]))
         self._V.append(D @ turn)
         self._KV.append(KD @ turn)
+        return turn.shape[1] > 0
+
+    def _functions(self, D: np.ndarray, KD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Leave out what lies in the null space of K: no functions, and their KD is rounding."""
+        lengths, images = np.linalg.norm(D, axis=0), np.linalg.norm(KD, axis=0)
+        stretch = images / np.maximum(lengths, 1e-300)
+        self._stretch = max(self._stretch, float(stretch.max(initial=0.0)))
+        real = stretch > _NULL * self._stretch
+        return D[:, real], KD[:, real]
 
     def reduced(self, ones_rough: np.ndarray) -> tuple[ReducedProblem, np.ndarray]:
         """Return the l × l problem over the span, and the intercept's pull on the basis."""
@@ -201,6 +222,11 @@ class _ManifoldBasis:
         self._SP, self._images = _Columns(risk.n_rows), _Columns(risk.n_rows)
         self._on_labelled = _Columns(len(risk.labelled))
 
+    @property
+    def size(self) -> int:
+        """Number of directions."""
+        return self._SP.array.shape[1]
+
     def residual(self, rhs: np.ndarray) -> np.ndarray:
         """Return rhs − (I + μKS)h for the h in the span that is best for it."""
         return rhs - self._images.array @ (self._SP.array.T @ rhs)
@@ -209,17 +235,22 @@ class _ManifoldBasis:
         self, p: np.ndarray, K: Operator, beside: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add directions; return [Sp, beside] and K times them. Cost: one product with K."""
-        p = p / np.maximum(np.linalg.norm(p, axis=0), 1e-300)
-        Sp = self.risk.smoothness @ p
+        # Only what S sees of p matters; the rest would be blown up by the scaling.
+        S = self.risk.smoothness
+        p = S.without_null_space(p)
+        Sp = S @ p
+        size = np.sqrt(np.maximum((p * Sp).sum(axis=0), 1e-300))
+        p, Sp = p / size, Sp / size
         block = Sp if beside is None else np.hstack([Sp, beside])
         K_block = K @ block
         K_Sp = K_block[:, : p.shape[1]]
         images, on_labelled = p + self.risk.ratio * K_Sp, K_Sp[self.risk.labelled]
+        before = (Sp * images).sum(axis=0)
         for _ in range(2):  # twice is enough
             overlap = self._SP.array.T @ images
             Sp, images = Sp - self._SP.array @ overlap, images - self._images.array @ overlap
             on_labelled = on_labelled - self._on_labelled.array @ overlap
-        turn = _orthonormalizer(Sp.T @ images)
+        turn = _orthonormalizer(Sp.T @ images, before)
         self._SP.append(Sp @ turn)
         self._images.append(images @ turn)
         self._on_labelled.append(on_labelled @ turn)
@@ -232,12 +263,19 @@ class _ManifoldBasis:
         problem = reduced_problem(
             self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ pull), mu * float(pull @ pull)
         )
-        return float(problem.objective(*problem.solve()[:2]).sum())
+        return float(problem.lower_bound(*problem.solve()[:2]).sum())
 
 
-def _orthonormalizer(gram: np.ndarray) -> np.ndarray:
-    """Return T with Tᵀ·gram·T = I; dependent directions are dropped."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh((gram + gram.T) / (2.0 * np.outer(scale, scale)))
-    keep = values > _DEPENDENT * max(values[-1], 1e-300)
-    return vectors[:, keep] / (scale[:, None] * np.sqrt(values[keep]))
+def _orthonormalizer(gram: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return T with Tᵀ·gram·T = I; dependent directions are dropped.
+
+    ``before`` are the squared lengths before orthogonalisation: what is left of a direction that
+    was in the span already is rounding.
+    """
+    squares = np.diag(gram)
+    new = np.flatnonzero(squares > _DEPENDENT * np.maximum(before, 1e-300))
+    turn = np.zeros((len(gram), len(new)))
+    turn[new, np.arange(len(new))] = 1.0 / np.sqrt(squares[new])
+    values, vectors = np.linalg.eigh(turn.T @ ((gram + gram.T) / 2.0) @ turn)
+    keep = values > _DEPENDENT
+    return turn @ (vectors[:, keep] / np.sqrt(values[keep]))

@@ -15,6 +15,9 @@ from ..spaces import Function
 from .driver import Step
 from .line_search import exact_step
 
+#: Share of ⟨∇, ∇⟩ at zero below which it is rounding.
+_ROUNDING = 1e-15
+
 
 def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the iterates of Algorithm 1 for smooth losses, all columns together.
@@ -56,6 +59,9 @@ def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3)
         if not step.any():  # restart from steepest descent, once
             direction = gradient.scaled(-1.0)
             step = line_step(risk, f, direction)
+        # Below the rounding of ⟨∇, ∇⟩ there is no descent, only drift.
+        if not step.any() or np.all(square <= _ROUNDING * first):
+            return
         f = f + direction.scaled(step)
         previous, previous_square = gradient, square
         gradient = risk.gradient(f)
@@ -71,9 +77,8 @@ def line_step(risk: RegularizedRisk, f: Function, d: Function) -> np.ndarray:
     """Return the exact step from f along d, per column (§3.2.1; closed form for least squares)."""
 
     def quadratic(g: Function) -> np.ndarray:
-        ambient = (d.coef * (g.values - g.intercept)).sum(axis=0)
         manifold = (d.values * g.rough).sum(axis=0)
-        return risk.reg_ambient * ambient + risk.reg_manifold * manifold
+        return risk.reg_ambient * risk.space.dot(d, g) + risk.reg_manifold * manifold
 
     rows = risk.labelled
     return exact_step(

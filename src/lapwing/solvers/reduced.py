@@ -61,6 +61,16 @@ class ReducedProblem:
         norm = (c * Rc).sum(axis=0) + self.sigma * b**2
         return 0.5 * (self.weights @ self.loss.value(f, self.targets) + self.reg_ambient * norm)
 
+    def lower_bound(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the dual objective of c per column: never above the optimum, however c was found.
+
+        The objective minus what −γ_A·c lacks of being a subgradient at the values of c and b.
+        """
+        f = self.R @ c if self.t is None else self.R @ c + np.outer(self.t, b)
+        slope = -self.reg_ambient * c
+        slack = self.loss.slack(f, self.targets, self.weights[:, None], slope)
+        return self.objective(c, b) - slack.sum(axis=0)
+
     def solve(self, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
         """Return c of shape (l, columns), b of shape (columns,) and the Newton steps done.
 
@@ -84,7 +94,7 @@ class ReducedProblem:
         """
         values = f.copy()
         smooth = not isinstance(self.loss, Hinge)
-        ridge = self.reg_ambient / self.weights
+        ridge = self.reg_ambient / self.weights if smooth else np.zeros(len(self.weights))
         for column in range(c.shape[1]):
             index = np.flatnonzero(c[:, column])
             if len(index) == 0:
@@ -97,8 +107,7 @@ class ReducedProblem:
                 system[-1, -1] = -self.sigma
             inverse = np.diag(np.linalg.pinv(system, hermitian=True))[:-1]
             own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
-            shift = ridge[index] if smooth else 0.0
-            values[index, column] -= c[index, column] * (own - shift)
+            values[index, column] -= c[index, column] * (own - ridge[index])
         return values
 
     def _newton(self, y: np.ndarray, active: np.ndarray | None) -> tuple[np.ndarray, float, int]:

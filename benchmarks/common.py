@@ -1,0 +1,61 @@
+"""What the benchmarks share: finding the data, measuring time and memory."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load(name, *keys):
+    """Arrays of a data set, or exit with a message where the folder has it not."""
+    folder = Path(os.environ.get("LAPWING_DATA") or ROOT.parent / "shared" / "data")
+    if not (folder / name).is_file():
+        print(f"No {name} in {folder}: set LAPWING_DATA to its folder. Nothing measured.")
+        raise SystemExit(0)
+    with np.load(folder / name) as file:
+        return [file[key] for key in keys]
+
+
+def resident_bytes():
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measured(function):
+    """Result, seconds, CPU seconds and peak growth of resident memory in MB."""
+    before = peak = resident_bytes()
+    done = threading.Event()
+
+    def watch():
+        nonlocal peak
+        while not done.wait(0.02):
+            peak = max(peak, resident_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = function()
+    finally:
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        done.set()
+        watcher.join()
+    return result, wall, cpu, (peak - before) / 1e6
+
+
+def unit_rows(X):
+    """Rows of unit length, in float64."""
+    X = X.astype(np.float64)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def error(predicted, truth):
+    """Error in percent."""
+    return 100.0 * float(np.mean(predicted != truth))
