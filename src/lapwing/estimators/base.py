@@ -33,7 +33,7 @@ from ..kernels import (
     single_precision_suffices,
 )
 from ..losses import Loss
-from ..operators import DenseOperator
+from ..operators import DenseOperator, TileOperator
 from ..risk import RegularizedRisk
 from ..solvers import (
     SolverResult,
@@ -140,7 +140,10 @@ class ManifoldEstimator(BaseEstimator):
         else:
             steps = eliminate_features(risk) if method == "eliminate_features" else eliminate(risk)
         callback = _Progress(method, self.callback) if self.verbose else self.callback
-        step, result = drive(method, steps, max_iter=self.max_iter, rules=rules, callback=callback)
+        max_iter = self.max_iter
+        if method == "manifold_cg":
+            max_iter = min(max_iter, self._iteration_room(risk))
+        step, result = drive(method, steps, max_iter=max_iter, rules=rules, callback=callback)
         if self.verbose:
             sys.stderr.write("\n")
         if result.status == "not_converged":
@@ -239,6 +242,7 @@ class ManifoldEstimator(BaseEstimator):
         if not linear or method == "eliminate":
             storage = self._storage(method, n, n_labelled, n_columns, budget)
             logger.info("%s with the Gram matrix stored as %s", method, storage)
+            self._stored_as = storage
             prepared = kernel.prepare(X)
             exact = storage == "float64" or self.reg_manifold == 0
             if not exact and single_precision_suffices(kernel, prepared):
@@ -274,6 +278,17 @@ class ManifoldEstimator(BaseEstimator):
         work = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
         dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
         return choose_storage(n, budget, work, dense)
+
+    def _iteration_room(self, risk: RegularizedRisk) -> int:
+        """Return how many iterations of growing subspaces the memory budget has room for."""
+        sizes = risk.n_rows, len(risk.labelled), risk.n_columns
+        stored = 0
+        if isinstance(risk.gram, TileOperator):
+            stored = gram_bytes(risk.n_rows, self._stored_as)
+        fixed = manifold_cg_bytes(*sizes, 0)
+        each = manifold_cg_bytes(*sizes, 1) - fixed
+        room = memory_budget(self.memory_limit) - stored - fixed
+        return max(int(room // each), _PLANNED_ITERATIONS)
 
     def _check_regularization(self) -> None:
         for name, lowest in (("reg_ambient", "positive"), ("reg_manifold", "not negative")):

@@ -173,5 +173,6 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
         return f"Stopped by the callback after {step.iteration} iterations: {known}."
     return (
         f"Not converged after {step.iteration} iterations: {known}. Raise max_iter (now "
-        f"{max_iter}) or tol, raise reg_ambient, or use fewer unlabelled rows."
+        f"{max_iter}; memory_limit may lower it) or tol, raise reg_ambient, or use fewer "
+        "unlabelled rows."
     )
