@@ -182,7 +182,7 @@ def test_pcg_agrees_with_the_dense_solver(machine, kernel):
     np.testing.assert_allclose(found.decision_function(X), exact.decision_function(X), atol=2e-3)
 
 
-@pytest.mark.parametrize("storage", ["float32", "tiled"])
+@pytest.mark.parametrize("storage", ["triangle32", "tiled"])
 @pytest.mark.parametrize("solver", ["auto", "pcg"])
 def test_storage_of_the_gram_matrix_does_not_change_the_function(
     storage, solver, iterative, monkeypatch
@@ -219,7 +219,7 @@ def test_small_memory_limit_computes_tiles_instead_of_storing(iterative):
         LapSVC(**MODERATE, solver="pcg", memory_limit="19MB", tol=0.1).fit(X, y)
         assert asked["storage"] == "tiled"
         LapSVC(**MODERATE, solver="pcg", memory_limit="30MB", tol=0.1).fit(X, y)
-        assert asked["storage"] == "float32"
+        assert asked["storage"] == "triangle32"
         LapSVC(**MODERATE, solver="pcg", memory_limit="1GB", tol=0.1).fit(X, y)
         assert asked["storage"] == "float64"
 

@@ -214,7 +214,7 @@ def test_bad_gamma_is_refused(gamma):
 
 
 @every_kernel
-@pytest.mark.parametrize("storage", ["float64", "float32", "tiled"])
+@pytest.mark.parametrize("storage", ["float64", "triangle64", "triangle32", "tiled"])
 @pytest.mark.parametrize("n", [30, 530])
 def test_storages_agree(name, storage, n):
     A = rows(n)
@@ -223,7 +223,7 @@ def test_storages_agree(name, storage, n):
     assert isinstance(operator, DenseOperator if storage == "float64" else TileOperator)
     prepared = kernel.prepare(A)
     expected = kernel.block(prepared, prepared)
-    tolerance = 1e-6 if storage == "float32" else 1e-12
+    tolerance = 1e-6 if storage == "triangle32" else 1e-12
     found = operator @ np.eye(n)
     np.testing.assert_allclose(found, expected, atol=tolerance * np.abs(expected).max())
     assert found.dtype == np.float64
@@ -233,7 +233,7 @@ def test_gaussian_gram_has_ones_on_its_diagonal():
     A = 100.0 * rows(530)
     kernel = make("rbf", A)
     for dtype in (np.float64, np.float32):
-        for storage in ("float64", "float32", "tiled"):
+        for storage in ("float64", "triangle64", "triangle32", "tiled"):
             operator = gram_operator(kernel, kernel.prepare(A, dtype), storage)
             index = np.arange(0, 530, 7)
             np.testing.assert_array_equal(operator.columns(index)[index, range(len(index))], 1.0)
@@ -241,18 +241,18 @@ def test_gaussian_gram_has_ones_on_its_diagonal():
 
 def test_gram_bytes():
     assert gram_bytes(1000, "float64") == 8_000_000
-    assert gram_bytes(10_000, "float32") < 0.55 * 4 * 10_000**2
+    assert gram_bytes(10_000, "triangle32") < 0.55 * 4 * 10_000**2
     assert gram_bytes(10**6, "tiled") == gram_bytes(10, "tiled")
     # The lower triangle that is really stored.
     blocks = [512, 512, 6]
     stored = sum(4 * a * b for i, a in enumerate(blocks) for b in blocks[: i + 1])
-    assert gram_bytes(1030, "float32") >= stored
+    assert gram_bytes(1030, "triangle32") >= stored
 
 
 def test_storage_is_chosen_by_the_budget():
     n, work = 20_000, 10**7
-    room = gram_bytes(n, "float32") + work
-    assert choose_storage(n, room, work) == "float32"
+    room = gram_bytes(n, "triangle32") + work
+    assert choose_storage(n, room, work) == "triangle32"
     assert choose_storage(n, room - 1, work) == "tiled"
     least = gram_bytes(n, "tiled") + work
     assert choose_storage(n, least, work) == "tiled"

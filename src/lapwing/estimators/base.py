@@ -33,7 +33,7 @@ from ..kernels import (
     single_precision_suffices,
 )
 from ..losses import Loss
-from ..operators import DenseOperator, TileOperator
+from ..operators import DenseOperator, Operator, TileOperator
 from ..risk import RegularizedRisk
 from ..solvers import (
     SolverResult,
@@ -57,7 +57,7 @@ DENSE_ROWS = 10_000
 #: Columns up to which linear kernels are solved by a d × d factorisation.
 DENSE_FEATURES = 5_000
 #: Iterations for which the iterative solver reserves memory.
-_PLANNED_ITERATIONS = 100
+_PLANNED_ITERATIONS = 40
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
 _PSD_ROWS = 300
 
@@ -105,6 +105,7 @@ class ManifoldEstimator(BaseEstimator):
                 stacklevel=4,
             )
         start = self._previous_solution(X) if self.warm_start else None
+        self._exact_gram: Operator | None = None
         kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
         self.kernel_ = kernel
         risk = RegularizedRisk(
@@ -119,6 +120,7 @@ class ManifoldEstimator(BaseEstimator):
             fit_intercept=bool(self.fit_intercept),
         )
         step, result = self._solve(risk, method, rules(kernel), start)
+        del self._exact_gram
         self._store(X, step.function, result)
         return step
 
@@ -133,12 +135,16 @@ class ManifoldEstimator(BaseEstimator):
             first = None if start is None else _function(risk, *start)
             steps = pcg(risk, first, self.tol)
         elif method == "manifold_cg":
-            known = start is not None and isinstance(risk.space, KernelSpace)
-            expansion = start[0] if start is not None and known else None
+            expansion = None
+            if start is not None and isinstance(risk.space, KernelSpace):
+                expansion = start[0] if len(start[0]) == risk.n_rows else None
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            steps = manifold_cg(risk, tol=self.tol, rng=rng, start=expansion)
+            steps = manifold_cg(
+                risk, tol=self.tol, rng=rng, start=expansion, exact=self._exact_gram
+            )
         else:
-            steps = eliminate_features(risk) if method == "eliminate_features" else eliminate(risk)
+            solve = eliminate_features if method == "eliminate_features" else eliminate
+            steps = solve(risk, self.tol)
         callback = _Progress(method, self.callback) if self.verbose else self.callback
         max_iter = self.max_iter
         if method == "manifold_cg":
@@ -167,11 +173,15 @@ class ManifoldEstimator(BaseEstimator):
     def _refit(self, y: np.ndarray, **arguments: Any) -> Any:
         """Fit again to the same rows with other labels: same graph, from the present solution."""
         settings = self.graph, self.warm_start
+        names = getattr(self, "feature_names_in_", None)
         try:
             self.graph, self.warm_start = self.graph_, True
-            return self.fit(self.X_fit_, y, sample_weight=self._row_weights, **arguments)
+            self.fit(self.X_fit_, y, sample_weight=self._row_weights, **arguments)
         finally:
             self.graph, self.warm_start = settings
+            if names is not None:  # X_fit_ is a plain array
+                self.feature_names_in_ = names
+        return self
 
     def _previous_solution(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return coefficients and intercept of the last fit, if they fit these rows."""
@@ -194,7 +204,7 @@ class ManifoldEstimator(BaseEstimator):
     def _resolve_graph(self, X: Any) -> KNNGraph:
         graph = self.graph
         if sp.issparse(graph) or isinstance(graph, np.ndarray):
-            graph = KNNGraph.from_affinity(graph)
+            graph = KNNGraph.from_affinity(graph, normalized=self._default_graph().normalized)
         elif graph is None:
             graph = self._default_graph()
         elif not isinstance(graph, KNNGraph):
@@ -206,6 +216,11 @@ class ManifoldEstimator(BaseEstimator):
                 graph = clone(graph).set_params(metric="precomputed")
             elif graph.n_samples_ == X.shape[0]:
                 return graph  # fitted on the rows themselves, which are not given here
+            else:
+                raise ValueError(
+                    f"the graph was fitted to {graph.n_samples_} rows and the precomputed kernel "
+                    f"has {X.shape[0]}: fit the graph to the same rows, or pass an unfitted one"
+                )
         if graph.fitted_to(X):
             return graph
         if hasattr(graph, "affinity_") and not hasattr(graph, "n_features_in_"):
@@ -232,22 +247,27 @@ class ManifoldEstimator(BaseEstimator):
         few_features = linear and d <= min(n, DENSE_FEATURES) and 24 * d * d <= budget
         if few_features and self.solver != "pcg":
             method = "eliminate_features"
+        elif self.solver == "auto" and linear and sp.issparse(X) and self.reg_manifold > 0:
+            method = "manifold_cg"  # wide text: K is never formed
         elif direct or (self.solver == "auto" and self._prefers_dense(n, n_labelled, budget)):
             method = "eliminate"
         else:
             method = "manifold_cg" if self.solver == "auto" else self.solver
         if kernel is None:
+            self._check_room(method, n, n_labelled, budget)
             return None, KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64))), method
         gram = None
         if not linear or method == "eliminate":
             storage = self._storage(method, n, n_labelled, n_columns, budget)
             logger.info("%s with the Gram matrix stored as %s", method, storage)
             self._stored_as = storage
-            prepared = kernel.prepare(X)
-            exact = storage == "float64" or self.reg_manifold == 0
+            prepared = double = kernel.prepare(X)
+            exact = storage in ("float64", "triangle64") or self.reg_manifold == 0
             if not exact and single_precision_suffices(kernel, prepared):
                 prepared = kernel.prepare(X, np.float32)
             gram = gram_operator(kernel, prepared, storage)
+            if method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
+                self._exact_gram = gram_operator(kernel, double, "tiled")
         if linear:
             return kernel, LinearSpace(kernel.prepare(X).data, gram), method
         assert gram is not None
@@ -262,13 +282,7 @@ class ManifoldEstimator(BaseEstimator):
         if method == "eliminate":
             if self.reg_manifold == 0:
                 return "tiled"
-            needed = dense_bytes(n, n_labelled)
-            if needed > budget:
-                raise MemoryError(
-                    f"solver={self.solver!r} needs {format_size(needed)} for {n} rows and "
-                    f"memory_limit allows {format_size(budget)}: use solver='auto' or 'pcg', or "
-                    "raise memory_limit"
-                )
+            self._check_room(method, n, n_labelled, budget)
             return "float64"
         if method == "pcg":
             work = 8 * n * n_columns * 24
@@ -278,6 +292,15 @@ class ManifoldEstimator(BaseEstimator):
         work = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
         dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
         return choose_storage(n, budget, work, dense)
+
+    def _check_room(self, method: str, n: int, n_labelled: int, budget: int) -> None:
+        needed = dense_bytes(n, n_labelled)
+        if method == "eliminate" and self.reg_manifold > 0 and needed > budget:
+            raise MemoryError(
+                f"solver={self.solver!r} needs {format_size(needed)} for {n} rows and "
+                f"memory_limit allows {format_size(budget)}: use solver='auto' or 'pcg', or "
+                "raise memory_limit"
+            )
 
     def _iteration_room(self, risk: RegularizedRisk) -> int:
         """Return how many iterations of growing subspaces the memory budget has room for."""
@@ -362,14 +385,14 @@ def _check_kernel(kernel: Kernel, X: Any) -> None:
     if doubtful:
         rows = kernel.prepare(X[_sample(X.shape[0])])
         K = kernel.block(rows, rows)
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel gives NaN or infinite values: rescale the rows or gamma")
         if not np.allclose(K, K.T, atol=1e-8 * max(float(np.abs(K).max()), 1e-300)):
             raise ValueError("the kernel is not symmetric: k(a, b) must equal k(b, a)")
         _check_semidefinite(K)
 
 
 def _check_semidefinite(K: np.ndarray) -> None:
-    if not np.isfinite(K).all():
-        raise ValueError("the kernel gives NaN or infinite values: rescale the rows or gamma")
     values = np.linalg.eigvalsh((K + K.T) / 2.0)
     if values[0] < -1e-6 * max(abs(values[-1]), 1e-300):
         raise ValueError(

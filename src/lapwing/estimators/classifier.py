@@ -153,7 +153,10 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
         X_v = validate_data(
             self, X_v, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
-        y_v = np.asarray(y_v)
+        y_v, known = labelled_rows(y_v, self.unlabeled)
+        if not known.any():
+            raise ValueError("no validation row is labelled: validation=(X_v, y_v) needs labels")
+        X_v, y_v = X_v[known], y_v[known]
         truth = np.searchsorted(self.classes_, y_v)
         truth[~np.isin(y_v, self.classes_)] = -1
 

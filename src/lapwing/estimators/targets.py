@@ -49,17 +49,11 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
         )
     known = values[labelled]
     if known.dtype == object:
-        kinds = {type(v) for v in known.tolist()}
-        if all(issubclass(k, (int, float, np.number)) for k in kinds):
-            known = known.astype(float)
-            known = known.astype(int) if np.all(known == known.astype(int)) else known
-        elif all(issubclass(k, str) for k in kinds):
-            known = known.astype(str)
-        else:
-            raise ValueError(
-                f"labels mix types ({', '.join(sorted(k.__name__ for k in kinds))}): "
-                "use one type for all classes"
-            )
+        texts = [isinstance(v, str) for v in known.tolist()]
+        if any(texts) and not all(texts):
+            kinds = sorted({type(v).__name__ for v in known.tolist()})
+            raise ValueError(f"labels mix types ({', '.join(kinds)}): use one type for all classes")
+        known = np.array(known.tolist())
     check_classification_targets(known)
     classes = np.unique(known)
     if len(classes) < 2:
@@ -78,10 +72,15 @@ def one_vs_rest(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _is_mixed(y: Any) -> bool:
-    """Return whether y may hold None or pd.NA, which numpy cannot put into numbers."""
+    """Return whether y may hold None, pd.NA or several types, which numpy would turn into text."""
     if hasattr(y, "dtype") and not hasattr(y, "isna"):
         return y.dtype == object
-    return hasattr(y, "isna") or (isinstance(y, list) and any(v is None for v in y))
+    if hasattr(y, "isna"):
+        return True
+    if not isinstance(y, (list, tuple)):
+        return False
+    texts = [isinstance(v, str) for v in y]
+    return any(v is None for v in y) or (any(texts) and not all(texts))
 
 
 def _is_missing(value: Any) -> bool:

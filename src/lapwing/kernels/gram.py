@@ -20,11 +20,15 @@ _SINGLE_ERROR = 1e-6
 def gram_bytes(n: int, storage: str) -> int:
     """Return the bytes that an n × n Gram matrix takes in a storage."""
     half = n * (n + TILE) // 2
-    return {"float64": 8 * n * n, "float32": 4 * half, "tiled": 8 * 8 * TILE * TILE}[storage]
+    sizes = {"float64": 8 * n * n, "triangle64": 8 * half, "triangle32": 4 * half}
+    return {**sizes, "tiled": 8 * 8 * TILE * TILE}[storage]
 
 
 def choose_storage(n: int, budget: int, work_bytes: int, otherwise: float = np.inf) -> str:
-    """Return "float32" (lower triangle) or "tiled" (computed for each product).
+    """Return where to keep K for products: the most exact that fits.
+
+    "triangle64" and "triangle32" keep the lower triangle in double or single precision, "tiled"
+    computes K anew for each product.
 
     ``otherwise`` is what the dense method would need, for the message only.
 
@@ -33,7 +37,7 @@ def choose_storage(n: int, budget: int, work_bytes: int, otherwise: float = np.i
     MemoryError
         If not even the vectors of the solver fit into the budget.
     """
-    for storage in ("float32", "tiled"):
+    for storage in ("triangle64", "triangle32", "tiled"):
         if gram_bytes(n, storage) + work_bytes <= budget:
             return storage
     needed = min(gram_bytes(n, "tiled") + work_bytes, otherwise)
@@ -60,8 +64,10 @@ def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str) -> Operator:
 
     if storage == "tiled":
         return TileOperator(n, tile)
-    if storage == "float32":
-        return TileOperator.stored(n, tile)
+    if storage == "triangle64":
+        return TileOperator.stored(n, tile, np.float64)
+    if storage == "triangle32":
+        return TileOperator.stored(n, tile, np.float32)
     K = np.empty((n, n))
 
     def fill(pair: tuple[int, int]) -> None:

@@ -67,10 +67,16 @@ class TileOperator(Operator):
             self._shares[turns[i % len(turns)]].append(i)
 
     @classmethod
-    def stored(cls, n: int, tile: Callable[[int, int], np.ndarray]) -> TileOperator:
-        """Return the operator with all tiles computed once and kept in float32."""
+    def stored(
+        cls, n: int, tile: Callable[[int, int], np.ndarray], dtype: type = np.float32
+    ) -> TileOperator:
+        """Return the operator with all tiles computed once and kept."""
         pairs = [(i, j) for i in range(len(row_blocks(n, TILE))) for j in range(i + 1)]
-        kept = map_blocks(lambda ij: np.ascontiguousarray(tile(*ij), dtype=np.float32), pairs)
+
+        def keep(pair: tuple[int, int]) -> np.ndarray:
+            return np.ascontiguousarray(tile(*pair), dtype=dtype)
+
+        kept = map_blocks(keep, pairs)
         tiles = dict(zip(pairs, kept, strict=True))
         return cls(n, lambda i, j: tiles[i, j])
 
@@ -107,8 +113,10 @@ class TileOperator(Operator):
             V_rows, product_rows = V[rows], product[rows]
             for j in range(i + 1):
                 columns, tile = self.blocks[j], self.tile(i, j)
-                wide = buffer[: tile.shape[0], : tile.shape[1]]
-                wide[...] = tile
+                wide = tile
+                if tile.dtype != np.float64:
+                    wide = buffer[: tile.shape[0], : tile.shape[1]]
+                    wide[...] = tile
                 product_rows += wide @ V[columns]
                 if j < i:
                     product[columns] += wide.T @ V_rows

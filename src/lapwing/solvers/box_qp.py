@@ -102,6 +102,8 @@ def _direction(
 
 def _factor(Q: np.ndarray, diagonal: np.ndarray) -> tuple:
     """Return the Cholesky factor of Q + diagonal; Q may be indefinite by rounding."""
+    if not np.isfinite(Q).all() or not np.isfinite(diagonal).all():
+        raise LinAlgError("the quadratic program holds NaN or infinite values")
     jitter = 0.0
     while True:
         H = Q.copy()

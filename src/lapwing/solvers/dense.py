@@ -25,6 +25,8 @@ from .driver import Step
 from .reduced import ReducedProblem, reduced_problem
 
 _COLUMN_BLOCK = 256
+#: Gap that is zero for an objective that may be zero itself.
+_ROUNDING = 1e-12
 
 
 def dense_bytes(n: int, n_labelled: int) -> int:
@@ -32,7 +34,7 @@ def dense_bytes(n: int, n_labelled: int) -> int:
     return 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * _COLUMN_BLOCK)
 
 
-def eliminate(risk: RegularizedRisk) -> Iterator[Step]:
+def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the exact solution in one step. Cost: (2/3)n³ operations; K in float64.
 
     Without a manifold term it is the supervised machine, and costs l columns of K.
@@ -47,7 +49,12 @@ def eliminate(risk: RegularizedRisk) -> Iterator[Step]:
         solution[:, l] = ones_rough
         system = _shifted_product(S, risk.gram.array, mu)
         factor = lu_factor(system, overwrite_a=True, check_finite=False)
-        solution = lu_solve(factor, solution, overwrite_b=True, check_finite=False)
+        rhs = solution
+        solution = lu_solve(factor, rhs, check_finite=False)
+        values = risk.gram @ solution
+        # One step of refinement: large kernel values leave the factor few digits.
+        left = rhs - solution - mu * (S @ values)
+        solution += lu_solve(factor, left, overwrite_b=True, check_finite=False)
         del system, factor
         values = risk.gram @ solution
     else:  # supervised: the labelled columns of K are all that is needed
@@ -58,7 +65,7 @@ def eliminate(risk: RegularizedRisk) -> Iterator[Step]:
     c, b, steps = problem.solve()
     coef = risk.space.coef_of(A @ c - mu * np.outer(q, b))
     f_values = values[:, :l] @ c - mu * np.outer(values[:, l], b) + b
-    yield _exact_step(risk, problem, Function(coef, b, f_values, S @ f_values), c, steps)
+    yield _exact_step(risk, problem, Function(coef, b, f_values, S @ f_values), c, steps, tol)
 
 
 def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
@@ -75,7 +82,7 @@ def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
     return product
 
 
-def eliminate_features(risk: RegularizedRisk) -> Iterator[Step]:
+def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the exact linear function in one step, from the d × d matrix I + μXᵀSX.
 
     For d below n no n × n matrix is formed. Cost: X times S, and (1/3)d³ operations.
@@ -97,7 +104,7 @@ def eliminate_features(risk: RegularizedRisk) -> Iterator[Step]:
     c, b, steps = problem.solve()
     coef = A @ c - mu * np.outer(q, b)
     values = np.asarray(X @ coef) + b
-    yield _exact_step(risk, problem, Function(coef, b, values, S @ values), c, steps)
+    yield _exact_step(risk, problem, Function(coef, b, values, S @ values), c, steps, tol)
 
 
 def _dense(block: Any) -> np.ndarray:
@@ -105,15 +112,21 @@ def _dense(block: Any) -> np.ndarray:
 
 
 def _exact_step(
-    risk: RegularizedRisk, problem: ReducedProblem, f: Function, c: np.ndarray, steps: int
+    risk: RegularizedRisk,
+    problem: ReducedProblem,
+    f: Function,
+    c: np.ndarray,
+    steps: int,
+    tol: float,
 ) -> Step:
-    gap = risk.gap_bound(f, -risk.reg_ambient * c)
+    objective = float(risk.objective(f).sum())
+    gap = float(risk.gap_bound(f, -risk.reg_ambient * c).sum())
     return Step(
         iteration=steps,
         function=f,
-        objective=float(risk.objective(f).sum()),
-        gap=float(gap.sum()),
+        objective=objective,
+        gap=gap,
         passes=risk.gram.passes,
-        converged=True,
+        converged=gap <= tol * objective or gap <= _ROUNDING,
         leave_one_out=lambda: problem.leave_one_out(c, f.values[risk.labelled]),
     )

@@ -144,6 +144,8 @@ def drive(
             break
         if step.iteration >= max_iter:
             break
+    else:  # the solver itself gave up
+        reason = "exhausted"
     result = SolverResult(
         status=status,
         message=_message(status, reason, step, max_iter),
@@ -171,6 +173,12 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
         return f"Stopped early after {step.iteration} iterations: {reason}; {known}."
     if status == "interrupted":
         return f"Stopped by the callback after {step.iteration} iterations: {known}."
+    if reason == "exhausted":
+        return (
+            f"Not converged after {step.iteration} iterations, where rounding allows no more: "
+            f"{known}. Raise tol or reg_ambient, lower reg_manifold, or rescale the rows so that "
+            "kernel values are of order one."
+        )
     return (
         f"Not converged after {step.iteration} iterations: {known}. Raise max_iter (now "
         f"{max_iter}; memory_limit may lower it) or tol, raise reg_ambient, or use fewer "

@@ -44,6 +44,8 @@ N_LANDMARKS = 200
 #: Passes that take one column per labelled row (at most _BLOCK) before the search begins.
 _BLOCK_PASSES = 2
 _BLOCK = 128
+#: Relative excess of the lower bound over the objective that rounding explains.
+_CONTRADICTION = 1e-7
 #: Share of the norm of K below which a direction is taken to lie in its null space.
 _NULL = 1e-11
 #: Directions whose squared remainder after orthogonalisation is below this share are dropped.
@@ -63,6 +65,7 @@ def manifold_cg(
     tol: float = 1e-3,
     rng: np.random.Generator,
     start: np.ndarray | None = None,
+    exact: Operator | None = None,
 ) -> Iterator[Step]:
     """Yield minimisers over growing subspaces. Cost: one product with K an iteration.
 
@@ -76,6 +79,9 @@ def manifold_cg(
         For the preconditioner.
     start : ndarray of shape (n, k), optional
         Expansion coefficients to include in the first subspace (a warm start).
+    exact : Operator, optional
+        K in double precision, for the last word where the products use a rounded K: convergence is
+        said only if it holds for this one, too.
     """
     K, S, mu, labelled = risk.gram, risk.smoothness, risk.ratio, risk.labelled
     n, l = risk.n_rows, len(labelled)
@@ -96,30 +102,36 @@ def manifold_cg(
 
     c: np.ndarray | None = None
     ones_rough = S @ np.ones(n) if risk.fit_intercept else np.zeros(n)
-    iteration = 0
+    iteration, lower = 0, -np.inf
     while True:
         problem, pull = expansions.reduced(ones_rough)
         c, b, _ = problem.solve(c)
         z = expansions.KV[labelled].T @ c - np.outer(pull, b)
         alpha, h = expansions.V @ z, expansions.KV @ z
-        f = Function(alpha, b, h + b, S @ (h + b))
-        objective = float(_objective(risk, f, alpha, h).sum())
-        lower = directions.lower_bound()
-        if objective - lower <= tol * objective:  # said only of values computed afresh
-            h = K @ alpha
-            f = Function(alpha, b, h + b, S @ (h + b))
-            objective = float(_objective(risk, f, alpha, h).sum())
-        gap = max(objective - lower, 0.0)
+        f = Function(risk.space.coef_of(alpha), b, h + b, S @ (h + b))
+        objective = float(risk.objective(f).sum())
+        bound = directions.lower_bound()
+        # A bound above the objective says that the directions have lost their orthogonality.
+        exhausted = bound > objective * (1.0 + _CONTRADICTION)
+        lower = lower if exhausted else max(lower, min(bound, objective))
+        claimed = objective - lower <= tol * objective
+        if claimed:  # said only of values computed afresh
+            values = (K if exact is None else exact) @ alpha + b
+            f = Function(f.coef, b, values, S @ values)
+            objective = float(risk.objective(f).sum())
+        gap = abs(objective - lower)
         iteration += 1
         yield Step(
             iteration=iteration,
-            function=Function(risk.space.coef_of(alpha), b, f.values, f.rough),
+            function=f,
             objective=objective,
             gap=gap,
             passes=K.passes,
             converged=gap <= tol * objective,
             leave_one_out=partial(problem.leave_one_out, c, f.values[labelled]),
         )
+        if exhausted or (claimed and exact is not None):
+            return  # rounding, or K as it is stored, has no more digits to give
         residual = -alpha - mu * f.rough  # minus the gradient over γ_A
         residual[labelled] += c
         p = precondition(directions.residual(K_labelled @ c + b))
@@ -127,12 +139,6 @@ def manifold_cg(
         new, K_new = directions.extend(p, K, beside=residual)  # the one pass of the iteration
         if not expansions.extend(new, K_new) and directions.size == size:
             return  # both spans are complete, up to rounding
-
-
-def _objective(risk: RegularizedRisk, f: Function, alpha: np.ndarray, h: np.ndarray) -> np.ndarray:
-    loss = risk.weights @ risk.loss.value(f.values[risk.labelled], risk.targets)
-    ambient, manifold = (alpha * h).sum(axis=0), (f.values * f.rough).sum(axis=0)
-    return 0.5 * (loss + risk.reg_ambient * ambient + risk.reg_manifold * manifold)
 
 
 class _Columns:

@@ -61,6 +61,9 @@ def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3)
             step = line_step(risk, f, direction)
         # Below the rounding of ⟨∇, ∇⟩ there is no descent, only drift.
         if not step.any() or np.all(square <= _ROUNDING * first):
+            if iteration == 1:
+                objective = float(risk.objective(f).sum())
+                yield Step(0, f, objective, gap=None, passes=risk.gram.passes)
             return
         f = f + direction.scaled(step)
         previous, previous_square = gradient, square
