@@ -46,11 +46,12 @@ def main():
 
     def progress(step):
         decided = step.function.values.argmax(axis=1)
+        gap = np.nan if step.gap is None else step.gap / step.objective
         wrong = error(decided[~labelled], y_train[~labelled])
         print(
             f"  iteration {step.iteration:3d} {time.perf_counter() - started:7.1f} s "
             f"{step.passes:3d} passes  objective {step.objective:.5g}  certified gap "
-            f"{step.gap / step.objective:.1e}  U {wrong:.2f}",
+            f"{gap:.1e}  U {wrong:.2f}",
             flush=True,
         )
 

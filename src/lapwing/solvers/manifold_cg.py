@@ -114,12 +114,17 @@ def manifold_cg(
         # A bound above the objective says that the directions have lost their orthogonality.
         exhausted = bound > objective * (1.0 + _CONTRADICTION)
         lower = lower if exhausted else max(lower, min(bound, objective))
-        claimed = objective - lower <= tol * objective
-        if claimed:  # said only of values computed afresh
+        finished = exhausted or objective - lower <= tol * objective
+        if finished:  # the last word is only of values computed afresh
             values = (K if exact is None else exact) @ alpha + b
             f = Function(f.coef, b, values, S @ values)
             objective = float(risk.objective(f).sum())
-        gap = abs(objective - lower)
+        gap: float | None = abs(objective - lower)
+        converged = abs(objective - lower) <= tol * objective
+        if finished and exact is not None and not converged:
+            gap = (
+                None  # the lower bound is one for the rounded K, and says nothing of the exact one
+            )
         iteration += 1
         yield Step(
             iteration=iteration,
@@ -127,10 +132,10 @@ def manifold_cg(
             objective=objective,
             gap=gap,
             passes=K.passes,
-            converged=gap <= tol * objective,
+            converged=converged,
             leave_one_out=partial(problem.leave_one_out, c, f.values[labelled]),
         )
-        if exhausted or (claimed and exact is not None):
+        if exhausted or (finished and exact is not None):
             return  # rounding, or K as it is stored, has no more digits to give
         residual = -alpha - mu * f.rough  # minus the gradient over γ_A
         residual[labelled] += c

@@ -1,0 +1,115 @@
+"""What a fit says of itself is true, also where numbers or labels are awkward."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from lapwing import KNNGraph, LapRLSRegressor, LapSVC
+from lapwing.estimators import base
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, truth = load_digits(return_X_y=True)
+    X, truth = X[:400] / 16.0, truth[:400]
+    y = np.full(400, -1)
+    chosen = np.random.default_rng(0).choice(400, 40, replace=False)
+    y[chosen] = truth[chosen]
+    return X, y, truth
+
+
+def test_a_rounded_kernel_is_not_called_converged(digits, monkeypatch):
+    # So wide a kernel and so little regularisation need more digits than float32 has.
+    X, y, _ = digits
+    monkeypatch.setattr(base, "DENSE_ROWS", 0)
+    monkeypatch.setattr(base, "choose_storage", lambda *_: "triangle32")
+    settings = {"gamma": 1e-3, "reg_ambient": 1e-6, "reg_manifold": 100.0}
+    with pytest.warns(ConvergenceWarning, match="rounding allows no more"):
+        rounded = LapSVC(**settings).fit(X, y)
+    assert rounded.result_.status == "not_converged"
+    assert rounded.result_.gap is None
+
+
+def test_an_elimination_without_digits_is_not_called_converged(digits):
+    X, y, _ = digits
+    with pytest.warns(ConvergenceWarning):
+        model = LapSVC(kernel="poly", gamma=1e3, degree=5, coef0=1.0).fit(X, y)
+    assert model.result_.status == "not_converged"
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), -1])
+def test_lists_of_text_labels_may_hold_any_marker(digits, missing):
+    X, y, _ = digits
+    labels = [missing if v == -1 else "even" if v % 2 == 0 else "odd" for v in y]
+    assert list(LapSVC().fit(X, labels).classes_) == ["even", "odd"]
+
+
+def test_boolean_classes_stay_boolean_when_labels_are_added(digits):
+    X, y, truth = digits
+    labels = np.array([None if v == -1 else bool(v % 2) for v in y], dtype=object)
+    model = LapSVC().fit(X, labels)
+    more = np.flatnonzero(y == -1)[:5]
+    model.add_labels(more, truth[more] % 2 == 1)
+    assert model.classes_.dtype == bool
+
+
+def test_pcg_started_at_the_optimum_stops_there(digits):
+    X, y, _ = digits
+    settings = {"solver": "pcg", "reg_ambient": 1.0, "reg_manifold": 0.1, "tol": 1e-12}
+    model = LapSVC(**settings, warm_start=True, max_iter=3000)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    first = model.result_.objective
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    again = model.result_.objective
+    assert again == pytest.approx(first, rel=1e-9)
+
+
+def test_warm_start_survives_a_change_of_kernel(digits, monkeypatch):
+    X, y, _ = digits
+    monkeypatch.setattr(base, "DENSE_ROWS", 0)
+    model = LapSVC(kernel="linear", warm_start=True).fit(X, y)
+    model.set_params(kernel="rbf").fit(X, y)
+    assert model.result_.status == "converged"
+    assert not hasattr(model, "coef_")
+
+
+def test_a_graph_of_other_rows_is_refused_for_a_precomputed_kernel(digits):
+    X, y, _ = digits
+    graph = KNNGraph().fit(X[:300])
+    with pytest.raises(ValueError, match="300 rows"):
+        LapSVC(kernel="precomputed", graph=graph).fit(X @ X.T, y)
+
+
+def test_memory_limit_holds_for_a_precomputed_kernel(digits):
+    X, y, _ = digits
+    with pytest.raises(MemoryError, match="MB"):
+        LapSVC(kernel="precomputed", solver="newton", memory_limit="0.1MB").fit(X @ X.T, y)
+
+
+def test_wide_sparse_rows_never_form_the_gram_matrix():
+    sp = pytest.importorskip("scipy.sparse")
+    X = sp.random_array((300, 2000), density=0.02, format="csr", rng=np.random.default_rng(0))
+    y = np.full(300, -1)
+    y[:20] = np.arange(20) % 2
+    model = LapSVC(kernel="linear", reg_ambient=1.0, tol=1e-2).fit(X, y)
+    assert model.result_.solver == "manifold_cg"
+
+
+def test_unlabelled_validation_rows_are_left_out(digits):
+    X, y, truth = digits
+    settings = {"solver": "pcg", "stopping": "validation", "tol": 0.0}
+    rows = np.flatnonzero(y == -1)[:100]
+    marked = np.where(np.arange(100) < 50, truth[rows], -1)
+    with_marks = LapSVC(**settings).fit(X, y, validation=(X[rows], marked))
+    without = LapSVC(**settings).fit(X, y, validation=(X[rows[:50]], truth[rows[:50]]))
+    assert with_marks.n_iter_ == without.n_iter_
+
+
+def test_an_affinity_matrix_gets_the_regressors_own_laplacian(digits):
+    X, _, truth = digits
+    y = np.where(np.arange(400) < 40, truth, np.nan)
+    affinity = KNNGraph().fit(X).affinity_
+    assert LapRLSRegressor(graph=affinity).fit(X, y).graph_.normalized is False
