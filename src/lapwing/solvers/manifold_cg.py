@@ -102,7 +102,7 @@ def manifold_cg(
 
     c: np.ndarray | None = None
     ones_rough = S @ np.ones(n) if risk.fit_intercept else np.zeros(n)
-    iteration, lower = 0, -np.inf
+    iteration, lower, complete = 0, -np.inf, False
     while True:
         problem, pull = expansions.reduced(ones_rough)
         c, b, _ = problem.solve(c)
@@ -114,36 +114,34 @@ def manifold_cg(
         # A bound above the objective says that the directions have lost their orthogonality.
         exhausted = bound > objective * (1.0 + _CONTRADICTION)
         lower = lower if exhausted else max(lower, min(bound, objective))
-        finished = exhausted or objective - lower <= tol * objective
+        iteration += 1
+        finished = exhausted or complete or objective - lower <= tol * objective
         if finished:  # the last word is only of values computed afresh
             values = (K if exact is None else exact) @ alpha + b
             f = Function(f.coef, b, values, S @ values)
             objective = float(risk.objective(f).sum())
-        gap: float | None = abs(objective - lower)
-        converged = abs(objective - lower) <= tol * objective
-        if finished and exact is not None and not converged:
-            gap = (
-                None  # the lower bound is one for the rounded K, and says nothing of the exact one
-            )
-        iteration += 1
+        gap = abs(objective - lower)
+        converged = gap <= tol * objective
+        # The lower bound is one for K as it is stored, and says nothing of another K.
+        rounded = finished and exact is not None and not converged
         yield Step(
             iteration=iteration,
             function=f,
             objective=objective,
-            gap=gap,
+            gap=None if rounded else gap,
             passes=K.passes,
             converged=converged,
             leave_one_out=partial(problem.leave_one_out, c, f.values[labelled]),
         )
-        if exhausted or (finished and exact is not None):
-            return  # rounding, or K as it is stored, has no more digits to give
+        if exhausted or complete or rounded:
+            return
         residual = -alpha - mu * f.rough  # minus the gradient over γ_A
         residual[labelled] += c
         p = precondition(directions.residual(K_labelled @ c + b))
         size = directions.size
         new, K_new = directions.extend(p, K, beside=residual)  # the one pass of the iteration
-        if not expansions.extend(new, K_new) and directions.size == size:
-            return  # both spans are complete, up to rounding
+        # Nothing new for either span: both are complete, up to rounding.
+        complete = not expansions.extend(new, K_new) and directions.size == size
 
 
 class _Columns:
