@@ -19,9 +19,11 @@ The multipliers are not known beforehand, so each iteration solves two l × l pr
   can only be too small. Its optimum over all c and b, with K_JJ − μ(KSP)_J(KSP)_Jᵀ as reduced
   kernel, is a lower bound that costs no product.
 
-The difference of the two is the certificate. All classes share the directions, so that each pass
-over K serves them all. The first passes take one column per labelled row, so that the answers to
-all multipliers are known roughly before the search for the right ones begins.
+The difference of the two is the certificate; in floating point it means something down to about
+1e-7 of the objective, and a lower bound that exceeds the objective by less counts as equal. All
+classes share the directions, so that each pass over K serves them all. The first passes take one
+column per labelled row, so that the answers to all multipliers are known roughly before the search
+for the right ones begins.
 """
 
 from __future__ import annotations
@@ -128,7 +130,7 @@ def manifold_cg(
             function=f,
             objective=objective,
             gap=None if rounded else gap,
-            passes=K.passes,
+            passes=K.passes + (0 if exact is None else exact.passes),
             converged=converged,
             leave_one_out=partial(problem.leave_one_out, c, f.values[labelled]),
         )
