@@ -10,6 +10,7 @@ from lapwing.operators import (
     Operator,
     PowerOperator,
     RowGramOperator,
+    Rows,
     SparseOperator,
     TileOperator,
 )
@@ -165,13 +166,13 @@ class TestTilesInSinglePrecision(Conformance):
 class TestDenseRowGram(Conformance):
     def make(self):
         X = np.random.default_rng(0).normal(size=(30, 4))
-        return RowGramOperator(X), X @ X.T
+        return RowGramOperator(Rows(X)), X @ X.T
 
 
 class TestSparseRowGram(Conformance):
     def make(self):
         X = sp.random(40, 9, density=0.3, random_state=0, format="csr")
-        return RowGramOperator(X), (X @ X.T).toarray()
+        return RowGramOperator(Rows(X)), (X @ X.T).toarray()
 
 
 class TestSparse(Conformance):
@@ -185,7 +186,7 @@ class TestSparseSharedOut(Conformance):
 
     @pytest.fixture(autouse=True)
     def _threads(self, monkeypatch):
-        monkeypatch.setattr("lapwing.operators.sparse._THREAD_WORK", 0)
+        monkeypatch.setattr("lapwing.operators.sparse.THREAD_WORK", 0)
 
     def make(self):
         A = sparse_symmetric(60)

@@ -1,7 +1,8 @@
-"""Linear maps: dense, tiles, sparse, powers. No statistics."""
+"""Linear maps: dense, tiles, sparse, rows of data, powers. No statistics."""
 
 from .base import Operator
-from .dense import TILE, DenseOperator, RowGramOperator, TileOperator
+from .dense import TILE, DenseOperator, TileOperator
+from .rows import RowGramOperator, Rows
 from .sparse import PowerOperator, SparseOperator
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Operator",
     "PowerOperator",
     "RowGramOperator",
+    "Rows",
     "SparseOperator",
     "TileOperator",
 ]

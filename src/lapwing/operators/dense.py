@@ -1,4 +1,4 @@
-"""Symmetric dense matrices: whole, as tiles of the lower triangle, or as XXᵀ.
+"""Symmetric dense matrices: whole, or as tiles of the lower triangle.
 
 The tiles may be stored in single precision or computed anew for each product; the product
 code is the same, and accumulates in double precision.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .base import Operator
@@ -121,26 +120,3 @@ class TileOperator(Operator):
                 if j < i:
                     product[columns] += wide.T @ V_rows
         return product
-
-
-class RowGramOperator(Operator):
-    """XXᵀ, applied in time proportional to the stored entries of X and never formed.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        The rows.
-    """
-
-    def __init__(self, X: np.ndarray | sp.csr_matrix) -> None:
-        super().__init__(X.shape[0])
-        self.X = X
-        self._transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
-
-    def columns(self, index: np.ndarray) -> np.ndarray:
-        """Return inner products with some of the rows."""
-        product = self.X @ self.X[index].T
-        return product.toarray() if sp.issparse(product) else product
-
-    def _apply(self, V: np.ndarray) -> np.ndarray:
-        return self.X @ (self._transposed @ V)

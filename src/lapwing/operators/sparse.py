@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.threads import map_blocks, n_threads
+from ..arrays.threads import map_blocks
 from .base import Operator
-
-#: Multiplications below which starting threads costs more than it saves.
-_THREAD_WORK = 2_000_000
+from .rows import THREAD_WORK, row_parts
 
 
 class SparseOperator(Operator):
@@ -29,19 +25,14 @@ class SparseOperator(Operator):
         super().__init__(matrix.shape[0])
         self.matrix = sp.csr_matrix(matrix, dtype=np.float64)
         self.null_space = null_space
-        # Cut where the stored entries, not the rows, are halved.
-        cuts = np.searchsorted(
-            self.matrix.indptr, np.linspace(0, self.matrix.nnz, n_threads() + 1)[1:-1]
-        )
-        bounds = [0, *(int(c) for c in cuts), self.shape[0]]
-        self._parts = [self.matrix[a:b] for a, b in pairwise(bounds) if a < b]
+        self._parts = [part for _, part in row_parts(self.matrix)]
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""
         return self.matrix.diagonal()
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
-        if self.matrix.nnz * V.shape[1] < _THREAD_WORK:
+        if self.matrix.nnz * V.shape[1] < THREAD_WORK:
             return self.matrix @ V
         return np.concatenate(map_blocks(lambda part: part @ V, self._parts))
 

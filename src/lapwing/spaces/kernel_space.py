@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..operators import Operator, RowGramOperator
+from ..operators import Operator, RowGramOperator, Rows
 from .function import Function
 
 
@@ -56,7 +56,8 @@ class LinearSpace:
 
     def __init__(self, X: np.ndarray | sp.csr_matrix, gram: Operator | None = None) -> None:
         self.X = X
-        self.gram = RowGramOperator(X) if gram is None else gram
+        self.rows = Rows(X)
+        self.gram = RowGramOperator(self.rows) if gram is None else gram
 
     @property
     def n_coef(self) -> int:
@@ -67,11 +68,15 @@ class LinearSpace:
         """Return Xᵀr and XXᵀr. Cost: two products with X, counted as one with K."""
         coef = self.coef_of(force)
         self.gram.passes += 1
-        return coef, np.asarray(self.X @ coef)
+        return coef, self.values_of(coef)
 
     def coef_of(self, expansion: np.ndarray) -> np.ndarray:
         """Return the weights w = Xᵀα of an expansion over the training rows."""
-        return np.asarray(self.X.T @ expansion)
+        return self.rows.transposed_times(expansion)
+
+    def values_of(self, coef: np.ndarray) -> np.ndarray:
+        """Return the values Xw on the training rows."""
+        return self.rows @ coef
 
     def dot(self, f: Function, g: Function) -> np.ndarray:
         """Return the inner products of the weights, per column."""

@@ -1,0 +1,99 @@
+"""Products with the rows of a data matrix and with its transpose, dense or sparse.
+
+SciPy multiplies sparse matrices on one thread. Here the rows are cut into one part a thread, as
+views of the same arrays: no second copy, and in particular no transposed one, is made.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays.threads import map_blocks, n_threads
+from .base import Operator
+
+#: Multiplications below which starting threads costs more than it saves.
+THREAD_WORK = 2_000_000
+
+
+class Rows:
+    """A matrix X, dense or CSR, with products X @ W and Xᵀ @ V.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        The rows.
+    """
+
+    def __init__(self, X: np.ndarray | sp.csr_matrix) -> None:
+        self.X = X
+        self.shape = X.shape
+        self._parts = row_parts(X) if sp.issparse(X) else []  # BLAS has its own threads
+        self._stored = sum(part.nnz for _, part in self._parts)
+
+    def __matmul__(self, W: np.ndarray) -> np.ndarray:
+        """Return XW for a block W of shape (d, c)."""
+        if not self._worth_threads(W):
+            return _times(self.X, W)
+        return np.concatenate(map_blocks(lambda part: _times(part[1], W), self._parts))
+
+    def transposed_times(self, V: np.ndarray) -> np.ndarray:
+        """Return XᵀV for a block V of shape (n, c)."""
+        if not self._worth_threads(V):
+            return _times(self.X.T, V)
+        partial = map_blocks(lambda part: _times(part[1].T, V[part[0]]), self._parts)
+        total = partial[0]
+        for other in partial[1:]:
+            total += other
+        return total
+
+    def _worth_threads(self, block: np.ndarray) -> bool:
+        return len(self._parts) > 1 and self._stored * block.shape[1] >= THREAD_WORK
+
+
+class RowGramOperator(Operator):
+    """XXᵀ, applied in time proportional to the stored entries of X and never formed.
+
+    Parameters
+    ----------
+    rows : Rows
+        X.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows.shape[0])
+        self.rows = rows
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return inner products with some of the rows."""
+        X = self.rows.X
+        product = X @ X[index].T
+        return product.toarray() if sp.issparse(product) else product
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        return self.rows @ self.rows.transposed_times(V)
+
+
+def row_parts(matrix: sp.csr_matrix) -> list[tuple[slice, sp.csr_matrix]]:
+    """Return one range of rows a thread, with about equally many stored entries, as views."""
+    cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, n_threads() + 1)[1:-1])
+    bounds = [0, *(int(c) for c in cuts), matrix.shape[0]]
+    parts = []
+    for a, b in pairwise(bounds):
+        if a < b:
+            first, last = matrix.indptr[a], matrix.indptr[b]
+            part = sp.csr_matrix((b - a, matrix.shape[1]), dtype=matrix.dtype)
+            # Set one by one: the constructor copies arrays that are a small part of another.
+            part.data = matrix.data[first:last]
+            part.indices = matrix.indices[first:last]
+            part.indptr = matrix.indptr[a : b + 1] - first
+            parts.append((slice(a, b), part))
+    return parts
+
+
+def _times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
+    if W.shape[1] == 1:  # SciPy's product with one vector is the faster one
+        return np.asarray(X @ W[:, 0])[:, None]
+    return np.asarray(X @ W)
