@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import lapwing.estimators.base as base
+import lapwing.estimators.manifold as manifold
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
 
 CLASSIFIERS = [LapSVC(), LapSVC("hinge"), LapRLSClassifier()]
@@ -247,7 +247,7 @@ def test_regressor_refuses_infinite_words_and_nothing_at_all():
 @pytest.mark.parametrize("path", ["dense", "iterative"])
 def test_part_of_the_graph_without_label_warns_and_stays_finite(machine, path, monkeypatch):
     if path == "iterative":
-        monkeypatch.setattr(base, "DENSE_ROWS", 0)
+        monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     X, y = rows()
     far = np.vstack([X, X + 1000.0])
     labels = np.append(y, np.full(len(y), -1))
@@ -362,7 +362,7 @@ def test_bad_gamma_is_refused(machine, gamma):
 @pytest.mark.parametrize("path", ["dense", "iterative"])
 def test_very_wide_and_very_narrow_kernels_stay_finite(machine, gamma, path, monkeypatch):
     if path == "iterative":
-        monkeypatch.setattr(base, "DENSE_ROWS", 0)
+        monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     X, y = rows()
     fitted = fit_quietly(clone(machine).set_params(gamma=gamma), X, y)
     assert_finite(fitted, X)
@@ -385,8 +385,8 @@ def test_singular_kernels_stay_finite(machine, solver, trouble, monkeypatch):
         X = np.ones((40, 3))
     machine = clone(machine).set_params(kernel=kernel)
     if solver == "iterative":
-        monkeypatch.setattr(base, "DENSE_ROWS", 0)
-        monkeypatch.setattr(base, "DENSE_FEATURES", 0)
+        monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
+        monkeypatch.setattr(manifold, "DENSE_FEATURES", 0)
     elif solver == "pcg":
         if machine.get_params().get("loss") == "hinge":
             pytest.skip("pcg is for smooth losses")

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from lapwing import KNNGraph, LapRLSRegressor, LapSVC
-from lapwing.estimators import base
+from lapwing.estimators import manifold
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def digits():
 def test_a_rounded_kernel_is_not_called_converged(digits, monkeypatch):
     # So wide a kernel and so little regularisation need more digits than float32 has.
     X, y, _ = digits
-    monkeypatch.setattr(base, "DENSE_ROWS", 0)
-    monkeypatch.setattr(base, "choose_storage", lambda *_: "triangle32")
+    monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
+    monkeypatch.setattr(manifold, "choose_storage", lambda *_: "triangle32")
     settings = {"gamma": 1e-3, "reg_ambient": 1e-6, "reg_manifold": 100.0}
     with pytest.warns(ConvergenceWarning, match="rounding allows no more"):
         rounded = LapSVC(**settings).fit(X, y)
@@ -69,7 +69,7 @@ def test_pcg_started_at_the_optimum_stops_there(digits):
 
 def test_warm_start_survives_a_change_of_kernel(digits, monkeypatch):
     X, y, _ = digits
-    monkeypatch.setattr(base, "DENSE_ROWS", 0)
+    monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     model = LapSVC(kernel="linear", warm_start=True).fit(X, y)
     model.set_params(kernel="rbf").fit(X, y)
     assert model.result_.status == "converged"

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import lapwing.estimators.base as base
+import lapwing.estimators.manifold as manifold
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
 
 # Test folders are no packages: load the reference by its path.
@@ -49,8 +49,8 @@ def gaussian(A, B, gamma):
 @pytest.fixture
 def iterative(monkeypatch):
     """Let "auto" iterate however few rows there are, as it does for many."""
-    monkeypatch.setattr(base, "DENSE_ROWS", 0)
-    monkeypatch.setattr(base, "DENSE_FEATURES", 0)
+    monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
+    monkeypatch.setattr(manifold, "DENSE_FEATURES", 0)
 
 
 MACHINES = [LapSVC(), LapSVC("hinge"), LapRLSClassifier()]
@@ -196,7 +196,7 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
         chosen.append(storage)
         return storage
 
-    monkeypatch.setattr(base, "choose_storage", choose)
+    monkeypatch.setattr(manifold, "choose_storage", choose)
     if solver == "pcg":  # no room for float64, so that the choice is asked for
         machine.set_params(memory_limit=1)
     found = machine.fit(X, y)
@@ -208,14 +208,14 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
 def test_small_memory_limit_computes_tiles_instead_of_storing(iterative):
     X, y, _ = blobs(n=3000, n_labelled=20)
     asked = {}
-    original = base.gram_operator
+    original = manifold.gram_operator
 
     def spy(kernel, rows, storage):
         asked["storage"] = storage
         return original(kernel, rows, storage)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "gram_operator", spy)
+        patch.setattr(manifold, "gram_operator", spy)
         LapSVC(**MODERATE, solver="pcg", memory_limit="19MB", tol=0.1).fit(X, y)
         assert asked["storage"] == "tiled"
         LapSVC(**MODERATE, solver="pcg", memory_limit="30MB", tol=0.1).fit(X, y)
@@ -420,7 +420,7 @@ def test_verbose_writes_to_the_error_stream_only(solver, capsys, iterative):
 @pytest.mark.parametrize("path", ["dense", "iterative"])
 def test_added_labels_equal_a_fresh_fit(machine, path, monkeypatch):
     if path == "iterative":
-        monkeypatch.setattr(base, "DENSE_ROWS", 0)
+        monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     X, y, truth = blobs(n=200, n_classes=3, n_labelled=12)
     new = np.flatnonzero(y == -1)[:6]
     machine = clone(machine).set_params(**MODERATE, tol=1e-8, graph=KNNGraph(7))

@@ -1,5 +1,6 @@
 """Estimators: thin shells that build, solve and store."""
 
 from .laplacian import LapRLSClassifier, LapRLSRegressor, LapSVC
+from .s3vc import S3VC
 
-__all__ = ["LapRLSClassifier", "LapRLSRegressor", "LapSVC"]
+__all__ = ["S3VC", "LapRLSClassifier", "LapRLSRegressor", "LapSVC"]

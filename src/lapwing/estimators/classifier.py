@@ -1,7 +1,12 @@
-"""What the classifiers share: classes, decisions, probabilities, new labels."""
+"""What the classifiers share: classes, decisions, probabilities, new labels.
+
+`KernelClassifier` knows labels and no graph; `ManifoldClassifier` adds the graph and the rules by
+which its solvers stop early.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,15 +25,126 @@ from ..solvers import (
     ValidationCheck,
     decisions,
 )
-from .base import ManifoldEstimator, check_rows, check_weights, values_on
+from .base import KernelEstimator, check_rows, check_weights, values_on
+from .manifold import ManifoldEstimator
 from .targets import encode_classes, labelled_rows, one_vs_rest
 
 
-class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
+@dataclass(frozen=True)
+class LabelledData:
+    """The input of a fit, checked.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        All rows.
+    values : array of shape (n,)
+        Labels as they are given, with the marks of unlabelled rows.
+    labelled : array of bool, shape (n,)
+        Which rows are labelled.
+    row_weights : array of shape (n,)
+        Weights as they are given.
+    index : array of int, shape (l,)
+        The labelled rows of positive weight.
+    targets : array of shape (l, columns)
+        ±1 for each class against the rest; one column for two classes.
+    weights : array of shape (l,)
+        Weights of their losses: of the row times of the class.
+    """
+
+    X: Any
+    values: np.ndarray
+    labelled: np.ndarray
+    row_weights: np.ndarray
+    index: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+class KernelClassifier(ClassifierMixin, KernelEstimator):
     """Classifiers with one column per class (one column for two classes)."""
 
     unlabeled: Any
     class_weight: Any
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        """Check the input of fit and find the classes."""
+        X = check_rows(self, X)
+        values, labelled = labelled_rows(y, self.unlabeled)
+        if len(values) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
+        row_weights = check_weights(sample_weight, X)
+        self.classes_ = encode_classes(values, labelled, self.unlabeled)
+        known = values[labelled].astype(self.classes_.dtype)
+        weights = row_weights[labelled] * self._class_weights(known)
+        index = np.flatnonzero(labelled)[weights > 0]
+        known, weights = known[weights > 0], weights[weights > 0]
+        if len(np.unique(known)) < 2:
+            raise ValueError(
+                "fewer than two classes have a labelled row of positive weight: a classifier "
+                "needs at least two classes"
+            )
+        targets = one_vs_rest(known, self.classes_)
+        return LabelledData(X, values, labelled, row_weights, index, targets, weights)
+
+    def _store_labels(self, data: LabelledData, step: Step) -> None:
+        """Store the labels, the transduction and the temperature of the probabilities."""
+        self._labels, self._row_weights = data.values, data.row_weights
+        self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
+        given = data.values[data.labelled]
+        self.transduction_[data.labelled] = given.astype(self.classes_.dtype)
+        self._temperature = _temperature(step, data.targets, data.index)
+
+    def add_labels(self, index: Any, y: Any) -> Self:
+        """Label more training rows and refit from the present solution, on the same graph if any.
+
+        Parameters
+        ----------
+        index : array of int
+            Rows of the training data.
+        y : array
+            Their labels.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "result_")
+        index = np.atleast_1d(index)
+        labels = np.array(self._labels, dtype=object)
+        labels[index] = np.asarray(y, dtype=object)
+        return self._refit(labels)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
+        values = self._decide(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row."""
+        values = self._decide(X)
+        return self.classes_[decisions(values).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, shape (n, n_classes).
+
+        A soft-max of the decision values, with one temperature fitted to the values that the
+        labelled rows get when their own label is left out (closed form; for solvers that have
+        none, such as ``solver="pcg"``, to their values as they are).
+        """
+        values = self._decide(X)
+        return _softmax(_per_class(values) * self._temperature)
+
+    def _class_weights(self, known: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(len(known))
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=known)
+        return weights[np.searchsorted(self.classes_, known)]
+
+
+class ManifoldClassifier(KernelClassifier, ManifoldEstimator):
+    """Classifiers over a graph, with early stopping. See the public classes for the parameters."""
+
     stopping: str
 
     def _loss(self) -> Loss:
@@ -52,80 +168,21 @@ class ManifoldClassifier(ClassifierMixin, ManifoldEstimator):
         -------
         self
         """
-        X = check_rows(self, X)
-        values, labelled = labelled_rows(y, self.unlabeled)
-        if len(values) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
-        row_weights = check_weights(sample_weight, X)
-        self.classes_ = encode_classes(values, labelled, self.unlabeled)
-        known = values[labelled].astype(self.classes_.dtype)
-        weights = row_weights[labelled] * self._class_weights(known)
-        index = np.flatnonzero(labelled)[weights > 0]
-        known, weights = known[weights > 0], weights[weights > 0]
-        if len(np.unique(known)) < 2:
-            raise ValueError(
-                "fewer than two classes have a labelled row of positive weight: a classifier "
-                "needs at least two classes"
-            )
+        data = self._check_data(X, y, sample_weight)
         step = self._fit(
-            X,
-            index,
-            one_vs_rest(known, self.classes_),
-            weights,
+            data.X,
+            data.index,
+            data.targets,
+            data.weights,
             self._loss(),
-            lambda kernel: self._rules(kernel, X, labelled, validation),
+            lambda kernel: self._rules(kernel, data.X, data.labelled, validation),
         )
-        self._labels, self._row_weights, self._validation = values, row_weights, validation
-        self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
-        self.transduction_[labelled] = values[labelled].astype(self.classes_.dtype)
-        self._temperature = _temperature(step, one_vs_rest(known, self.classes_), index)
+        self._validation = validation
+        self._store_labels(data, step)
         return self
 
-    def add_labels(self, index: Any, y: Any) -> Self:
-        """Label more training rows and refit from the present solution, with the same graph.
-
-        Parameters
-        ----------
-        index : array of int
-            Rows of the training data.
-        y : array
-            Their labels.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self, "result_")
-        index = np.atleast_1d(index)
-        labels = np.array(self._labels, dtype=object)
-        labels[index] = np.asarray(y, dtype=object)
-        return self._refit(labels, validation=self._validation)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
-        values = self._decide(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row."""
-        values = self._decide(X)
-        return self.classes_[decisions(values).astype(int)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities, shape (n, n_classes).
-
-        A soft-max of the decision values, with one temperature fitted to the values that the
-        labelled rows get when their own label is left out (closed form; for ``solver="pcg"``,
-        which has none, to their values as they are).
-        """
-        values = self._decide(X)
-        return _softmax(_per_class(values) * self._temperature)
-
-    def _class_weights(self, known: np.ndarray) -> np.ndarray:
-        if self.class_weight is None:
-            return np.ones(len(known))
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=known)
-        return weights[np.searchsorted(self.classes_, known)]
+    def _refit(self, y: np.ndarray, **arguments: Any) -> Any:
+        return super()._refit(y, validation=self._validation, **arguments)
 
     def _rules(
         self, kernel: Kernel | None, X: Any, labelled: np.ndarray, validation: Any

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss, SquaredLoss
 from ..solvers import Step
-from .base import ManifoldEstimator, check_rows, check_weights
+from .base import check_rows, check_weights
 from .classifier import ManifoldClassifier
+from .manifold import ManifoldEstimator
 from .targets import labelled_rows
 
 _SHARED_PARAMETERS = """\

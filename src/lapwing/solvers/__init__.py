@@ -2,24 +2,42 @@
 
 from .dense import dense_bytes, eliminate, eliminate_features
 from .driver import Callback, SolverResult, Step, StoppingRule, drive
+from .lbfgs import Minimum, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
 from .pcg import pcg
+from .s3vm import (
+    MarginProblem,
+    Stage,
+    concave_convex,
+    deterministic_annealing,
+    label_switching,
+    quasi_newton,
+)
 from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 
 __all__ = [
     "Callback",
+    "MarginProblem",
+    "Minimum",
     "MixedCheck",
     "SolverResult",
     "StabilityCheck",
+    "Stage",
     "Step",
     "StoppingRule",
     "ValidationCheck",
+    "concave_convex",
     "decisions",
     "dense_bytes",
+    "deterministic_annealing",
     "drive",
     "eliminate",
     "eliminate_features",
+    "label_switching",
+    "lbfgs",
+    "lbfgs_bytes",
     "manifold_cg",
     "manifold_cg_bytes",
     "pcg",
+    "quasi_newton",
 ]

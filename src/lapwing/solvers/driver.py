@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,6 +41,10 @@ class Step:
         Whether the solver itself is content.
     leave_one_out : callable or None
         Gives the values on the labelled rows, each without the help of its own label.
+    details : mapping
+        What else the history should say of this step.
+    remark : str
+        What is known of the solution, where it is not a distance from the optimum.
     """
 
     iteration: int
@@ -50,6 +54,8 @@ class Step:
     passes: int
     converged: bool = False
     leave_one_out: Callable[[], np.ndarray] | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+    remark: str = ""
 
 
 class StoppingRule(Protocol):
@@ -82,7 +88,7 @@ class SolverResult:
     seconds : float
         Wall-clock time of the solver.
     history : list of dict
-        One entry a step: iteration, seconds, objective, gap, passes.
+        One entry a step: iteration, seconds, objective, gap, passes, and the step's details.
     """
 
     status: str
@@ -129,6 +135,7 @@ def drive(
             "objective": step.objective,
             "gap": step.gap,
             "passes": step.passes,
+            **step.details,
         }
         history.append(entry)
         logger.debug("%s %s", name, entry)
@@ -162,7 +169,7 @@ def drive(
 
 
 def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
-    known = (
+    known = step.remark or (
         "its distance from the optimum is not known"
         if step.gap is None
         else f"objective {step.objective:.6g} is at most {step.gap:.2g} above the optimum"
@@ -173,6 +180,8 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
         return f"Stopped early after {step.iteration} iterations: {reason}; {known}."
     if status == "interrupted":
         return f"Stopped by the callback after {step.iteration} iterations: {known}."
+    if reason == "exhausted" and step.remark:
+        return f"Not converged after {step.iteration} iterations: {known}."
     if reason == "exhausted":
         return (
             f"Not converged after {step.iteration} iterations, where rounding allows no more: "

@@ -1,7 +1,27 @@
-"""Function spaces: kernel expansions and linear functions, and their values on new rows."""
+"""Function spaces: kernel expansions, linear functions, features, and values on new rows."""
 
+from .affine import AffineSpace
 from .expansion import evaluate
+from .features import (
+    Features,
+    kmeans_landmarks,
+    landmark_features,
+    principal_features,
+    submatrix_features,
+)
 from .function import Function
 from .kernel_space import KernelSpace, LinearSpace, Space
 
-__all__ = ["Function", "KernelSpace", "LinearSpace", "Space", "evaluate"]
+__all__ = [
+    "AffineSpace",
+    "Features",
+    "Function",
+    "KernelSpace",
+    "LinearSpace",
+    "Space",
+    "evaluate",
+    "kmeans_landmarks",
+    "landmark_features",
+    "principal_features",
+    "submatrix_features",
+]

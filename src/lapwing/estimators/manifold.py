@@ -1,0 +1,267 @@
+"""What the manifold-regularised machines share: graph, plan, solve, store.
+
+Which storage and which solver fit the rows and the memory is decided here; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ..arrays.memory import format_size, memory_budget
+from ..graphs import KNNGraph
+from ..kernels import (
+    Kernel,
+    LinearKernel,
+    choose_storage,
+    gram_bytes,
+    gram_operator,
+    single_precision_suffices,
+)
+from ..losses import Loss
+from ..operators import DenseOperator, Operator, TileOperator
+from ..risk import RegularizedRisk
+from ..solvers import (
+    SolverResult,
+    Step,
+    StoppingRule,
+    dense_bytes,
+    eliminate,
+    eliminate_features,
+    manifold_cg,
+    manifold_cg_bytes,
+    pcg,
+)
+from ..spaces import Function, KernelSpace, LinearSpace, Space
+from .base import KernelEstimator
+
+logger = logging.getLogger("lapwing")
+
+#: Rows up to which solver="auto" factors a dense matrix: (2/3)n³ operations beyond this take
+#: longer than the iterations.
+DENSE_ROWS = 10_000
+#: Columns up to which linear kernels are solved by a d × d factorisation.
+DENSE_FEATURES = 5_000
+#: Iterations for which the iterative solver reserves memory.
+_PLANNED_ITERATIONS = 40
+
+
+class ManifoldEstimator(KernelEstimator):
+    """Base of the Laplacian-regularised machines. See the public classes for the parameters."""
+
+    # Set by __init__ of the public classes.
+    reg_ambient: float
+    reg_manifold: float
+    graph: Any
+    fit_intercept: bool
+    solver: str
+    tol: float
+    max_iter: int
+
+    def _fit(
+        self,
+        X: Any,
+        labelled: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        loss: Loss,
+        rules: Callable[[Kernel | None], list[StoppingRule]],
+    ) -> Step:
+        """Build the problem for checked input, solve it and store what all machines share."""
+        self._check_regularization()
+        self.graph_ = self._resolve_graph(X)
+        reached = np.isin(self.graph_.component_, self.graph_.component_[labelled])
+        self.label_reach_ = reached
+        if self.reg_manifold > 0 and not reached.all():
+            warnings.warn(
+                f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches "
+                "(see label_reach_): their predictions rest on the kernel alone. Label a row of "
+                "each part, or raise n_neighbors of the graph",
+                stacklevel=3,
+            )
+        start = self._previous_solution(X) if self.warm_start else None
+        self._exact_gram: Operator | None = None
+        kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
+        self.kernel_ = kernel
+        risk = RegularizedRisk(
+            space=space,
+            loss=loss,
+            labelled=labelled,
+            targets=targets,
+            weights=weights,
+            smoothness=self.graph_.laplacian_,
+            reg_ambient=float(self.reg_ambient),
+            reg_manifold=float(self.reg_manifold),
+            fit_intercept=bool(self.fit_intercept),
+        )
+        step, result = self._solve(risk, method, rules(kernel), start)
+        del self._exact_gram
+        self._store(X, step.function, result)
+        return step
+
+    def _solve(
+        self,
+        risk: RegularizedRisk,
+        method: str,
+        rules: list[StoppingRule],
+        start: tuple[np.ndarray, np.ndarray] | None,
+    ) -> tuple[Step, SolverResult]:
+        if method == "pcg":
+            first = None if start is None else _function(risk, *start)
+            steps = pcg(risk, first, self.tol)
+        elif method == "manifold_cg":
+            expansion = None
+            if start is not None and isinstance(risk.space, KernelSpace):
+                expansion = start[0] if len(start[0]) == risk.n_rows else None
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            steps = manifold_cg(
+                risk, tol=self.tol, rng=rng, start=expansion, exact=self._exact_gram
+            )
+        else:
+            solve = eliminate_features if method == "eliminate_features" else eliminate
+            steps = solve(risk, self.tol)
+        max_iter = self.max_iter
+        if method == "manifold_cg":
+            max_iter = min(max_iter, self._iteration_room(risk))
+        return self._drive(method, steps, max_iter, rules, stacklevel=5)
+
+    def _refit_settings(self) -> dict[str, Any]:
+        return {**super()._refit_settings(), "graph": self.graph_}
+
+    def _default_graph(self) -> KNNGraph:
+        return KNNGraph()
+
+    # Planning: which graph, which storage, which solver.
+
+    def _resolve_graph(self, X: Any) -> KNNGraph:
+        graph = self.graph
+        if sp.issparse(graph) or isinstance(graph, np.ndarray):
+            graph = KNNGraph.from_affinity(graph, normalized=self._default_graph().normalized)
+        elif graph is None:
+            graph = self._default_graph()
+        elif not isinstance(graph, KNNGraph):
+            raise TypeError(
+                f"graph must be a KNNGraph, an affinity matrix or None, got {type(graph).__name__}"
+            )
+        if self.kernel == "precomputed" and graph.metric != "precomputed":
+            if not hasattr(graph, "affinity_"):
+                graph = clone(graph).set_params(metric="precomputed")
+            elif graph.n_samples_ == X.shape[0]:
+                return graph  # fitted on the rows themselves, which are not given here
+            else:
+                raise ValueError(
+                    f"the graph was fitted to {graph.n_samples_} rows and the precomputed kernel "
+                    f"has {X.shape[0]}: fit the graph to the same rows, or pass an unfitted one"
+                )
+        if graph.fitted_to(X):
+            return graph
+        if hasattr(graph, "affinity_") and not hasattr(graph, "n_features_in_"):
+            raise ValueError(
+                f"the affinity matrix has {graph.n_samples_} rows and X has {X.shape[0]}: "
+                "they must describe the same rows"
+            )
+        return clone(graph).fit(X)
+
+    def _plan(self, X: Any, n_labelled: int, n_columns: int) -> tuple[Kernel | None, Space, str]:
+        """Choose kernel, space and method from sizes and memory, before allocating."""
+        n, d = X.shape
+        budget = memory_budget(self.memory_limit)
+        direct = self.solver in ("newton", "dual", "direct")
+        kernel = self._make_kernel(X)
+        linear = isinstance(kernel, LinearKernel)
+        few_features = linear and d <= min(n, DENSE_FEATURES) and 24 * d * d <= budget
+        if few_features and self.solver != "pcg":
+            method = "eliminate_features"
+        elif self.solver == "auto" and linear and sp.issparse(X) and self.reg_manifold > 0:
+            method = "manifold_cg"  # wide text: K is never formed
+        elif direct or (self.solver == "auto" and self._prefers_dense(n, n_labelled, budget)):
+            method = "eliminate"
+        else:
+            method = "manifold_cg" if self.solver == "auto" else self.solver
+        if kernel is None:
+            self._check_room(method, n, n_labelled, budget)
+            return None, KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64))), method
+        gram = None
+        if not linear or method == "eliminate":
+            storage = self._storage(method, n, n_labelled, n_columns, budget)
+            logger.info("%s with the Gram matrix stored as %s", method, storage)
+            self._stored_as = storage
+            prepared = double = kernel.prepare(X)
+            exact = storage in ("float64", "triangle64") or self.reg_manifold == 0
+            if not exact and single_precision_suffices(kernel, prepared):
+                prepared = kernel.prepare(X, np.float32)
+            gram = gram_operator(kernel, prepared, storage)
+            if method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
+                self._exact_gram = gram_operator(kernel, double, "tiled")
+        if linear:
+            return kernel, LinearSpace(kernel.prepare(X).data, gram), method
+        assert gram is not None
+        return kernel, KernelSpace(gram), method
+
+    def _prefers_dense(self, n: int, n_labelled: int, budget: int) -> bool:
+        if self.reg_manifold == 0:
+            return True
+        return n <= DENSE_ROWS and dense_bytes(n, n_labelled) <= budget
+
+    def _storage(self, method: str, n: int, n_labelled: int, n_columns: int, budget: int) -> str:
+        if method == "eliminate":
+            if self.reg_manifold == 0:
+                return "tiled"
+            self._check_room(method, n, n_labelled, budget)
+            return "float64"
+        if method == "pcg":
+            work = 8 * n * n_columns * 24
+            if gram_bytes(n, "float64") + work <= budget:
+                return "float64"
+            return choose_storage(n, budget, work)
+        work = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
+        dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
+        return choose_storage(n, budget, work, dense)
+
+    def _check_room(self, method: str, n: int, n_labelled: int, budget: int) -> None:
+        needed = dense_bytes(n, n_labelled)
+        if method == "eliminate" and self.reg_manifold > 0 and needed > budget:
+            raise MemoryError(
+                f"solver={self.solver!r} needs {format_size(needed)} for {n} rows and "
+                f"memory_limit allows {format_size(budget)}: use solver='auto' or 'pcg', or "
+                "raise memory_limit"
+            )
+
+    def _iteration_room(self, risk: RegularizedRisk) -> int:
+        """Return how many iterations of growing subspaces the memory budget has room for."""
+        sizes = risk.n_rows, len(risk.labelled), risk.n_columns
+        stored = 0
+        if isinstance(risk.gram, TileOperator):
+            stored = gram_bytes(risk.n_rows, self._stored_as)
+        fixed = manifold_cg_bytes(*sizes, 0)
+        each = manifold_cg_bytes(*sizes, 1) - fixed
+        room = memory_budget(self.memory_limit) - stored - fixed
+        return max(int(room // each), _PLANNED_ITERATIONS)
+
+    def _check_regularization(self) -> None:
+        for name, lowest in (("reg_ambient", "positive"), ("reg_manifold", "not negative")):
+            value = getattr(self, name)
+            allowed = np.isfinite(value) and (value > 0 if lowest == "positive" else value >= 0)
+            if not allowed:
+                raise ValueError(f"{name} must be finite and {lowest}, got {value!r}")
+
+
+def _function(risk: RegularizedRisk, coef: np.ndarray, intercept: np.ndarray) -> Function | None:
+    """Return a warm start as a function, or None if it does not fit the problem."""
+    if coef.shape != (risk.space.n_coef, risk.n_columns):
+        return None
+    if isinstance(risk.space, LinearSpace):
+        values = np.asarray(risk.space.X @ coef) + intercept
+    else:
+        values = risk.gram @ coef + intercept
+    return Function(coef, intercept, values, risk.smoothness @ values)
+
+
+__all__ = ["ManifoldEstimator"]

@@ -1,0 +1,350 @@
+"""Semi-supervised support vector machines: four ways down a landscape with many valleys.
+
+All minimise, for every column on its own,
+
+    Σ_labelled wᵢ·loss(yᵢ, f(xᵢ)) + λ' Σ_unlabelled vⱼ·loss(|f(xⱼ)|) + λ‖f‖²
+
+with weights of sum one (Gieseke et al., 2013, eq. 2): a good function keeps its distance from
+unlabelled rows. The second term is not convex. Every method here starts from the supervised
+solution and brings the unlabelled rows in by stages, each of which is one or more descents by
+L-BFGS; they differ in the loss and in how the stages lead from one valley to the next.
+
+* `quasi_newton`: smooth surrogates for both losses, weight of the unlabelled rows raised in steps.
+* `concave_convex`: hinge and max(1 − |f|, 0), the concave part −|f| replaced by its tangent.
+* `label_switching`: squared hinge; rows get labels in the given proportion, labels are switched
+  while that lowers the objective, and the weight of the unlabelled rows rises.
+* `deterministic_annealing`: squared hinge; labels are probabilities whose entropy is cooled down.
+
+Columns may be classes, restarts or folds: nothing here knows which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import entr, expit
+
+from ..losses.margin import Pair, bump, smooth_hinge, squared_hinge, two_sided_hinge
+from ..spaces import AffineSpace
+from .lbfgs import Minimum, RowLoss, lbfgs
+
+#: First weight of the unlabelled rows, relative to λ', and its growth (Sindhwani & Keerthi, 2006).
+_FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
+#: First temperature, relative to λ', its decay, and most temperatures (ibid.).
+_FIRST_TEMPERATURE, _COOLING, _TEMPERATURES = 10.0, 1.5, 30
+#: Mean entropy below which labels are decided, and mean change of their probabilities that counts
+#: as none.
+_COLD, _SETTLED = 1e-6, 1e-6
+#: Most rounds of labels and descents in one stage.
+_ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class MarginProblem:
+    """The data of the objective; c columns.
+
+    Attributes
+    ----------
+    space : AffineSpace
+        Functions; holds the balance constraint where the method keeps it by centring.
+    labelled, unlabelled : ndarray of int
+        Rows; one without a label in some column has weight zero there.
+    targets : ndarray of shape (l, c)
+        ±1.
+    labelled_weights, unlabelled_weights : ndarray of shape (l, c) and (u, c) or (u, 1)
+        w and v; each column has sum one.
+    reg, reg_unlabeled : ndarray of shape (c,)
+        λ and λ'.
+    positive_ratio : ndarray of shape (c,) or None
+        Share of positive rows among the unlabelled, for methods that decide labels.
+    disturbance : ndarray of shape (n, c) or None
+        Random factors of the weights in all stages but the last, so that restarts differ.
+    """
+
+    space: AffineSpace
+    labelled: np.ndarray
+    unlabelled: np.ndarray
+    targets: np.ndarray
+    labelled_weights: np.ndarray
+    unlabelled_weights: np.ndarray
+    reg: np.ndarray
+    reg_unlabeled: np.ndarray
+    positive_ratio: np.ndarray | None = None
+    disturbance: np.ndarray | None = None
+
+    def row_loss(
+        self,
+        on_labelled: Callable[[np.ndarray, np.ndarray], Pair],
+        on_unlabelled: Callable[[np.ndarray, np.ndarray], Pair] | None = None,
+        share: float = 0.0,
+    ) -> RowLoss:
+        """Return the loss of all rows with the unlabelled ones at ``share`` of their weight.
+
+        ``on_labelled`` takes values and targets, ``on_unlabelled`` values and column numbers.
+        """
+        w, v = self.labelled_weights, share * self.reg_unlabeled * self.unlabelled_weights
+        if self.disturbance is not None and share < 1.0:
+            w, v = w * self.disturbance[self.labelled], v * self.disturbance[self.unlabelled]
+
+        def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            force = np.zeros(values.shape)
+            value, slope = on_labelled(values[self.labelled], self.targets[:, columns])
+            weights = w[:, columns]
+            total = (weights * value).sum(axis=0)
+            force[self.labelled] = weights * slope
+            if on_unlabelled is not None and share > 0.0:
+                value, slope = on_unlabelled(values[self.unlabelled], columns)
+                weights = v[:, columns]
+                total += (weights * value).sum(axis=0)
+                force[self.unlabelled] = weights * slope
+            return total, force
+
+        return loss
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The end of one stage: its name, the functions found, the evaluations they took."""
+
+    name: str
+    minimum: Minimum
+    evaluations: int
+    last: bool = False
+
+
+class _Descent:
+    """L-BFGS with what stays the same from descent to descent."""
+
+    def __init__(self, problem: MarginProblem, supervised: RowLoss, tol: float, max_iter: int):
+        self.problem = problem
+        self.max_iter = max_iter
+        space, level = problem.space, problem.space.level
+        zero = np.zeros((space.n_rows, len(problem.reg)))
+        _, force = supervised(zero if level is None else zero + level, np.arange(len(problem.reg)))
+        g = space.gradient(force)
+        self.small_gradient = tol * np.sqrt(np.maximum(space.dot(g, g), 1e-300))
+
+    def __call__(self, loss: RowLoss, start: np.ndarray) -> Minimum:
+        problem = self.problem
+        return lbfgs(
+            problem.space,
+            loss,
+            problem.reg,
+            start,
+            small_gradient=self.small_gradient,
+            max_iter=self.max_iter,
+        )
+
+
+def quasi_newton(
+    problem: MarginProblem,
+    *,
+    annealing: tuple[float, ...],
+    surrogate_gamma: float,
+    unlabeled_sharpness: float,
+    tol: float,
+    max_iter: int,
+    start: np.ndarray | None = None,
+) -> Iterator[Stage]:
+    """Yield the stages of QN-S³VM, Gieseke et al. (2013), Algorithm 1.
+
+    Parameters
+    ----------
+    annealing : tuple of float
+        α: shares of λ' in the order they are taken.
+    surrogate_gamma, unlabeled_sharpness : float
+        γ and s of the surrogate losses.
+    tol : float
+        A descent ends when the norm of the gradient is below ``tol`` times that at zero.
+    max_iter : int
+        Most iterations of a descent.
+    start : ndarray, optional
+        Begin there, at the last share (a warm start).
+    """
+
+    def on_labelled(f: np.ndarray, y: np.ndarray) -> Pair:
+        return smooth_hinge(f, y, surrogate_gamma)
+
+    def on_unlabelled(f: np.ndarray, _: np.ndarray) -> Pair:
+        return bump(f, unlabeled_sharpness)
+
+    supervised = problem.row_loss(on_labelled)
+    descend = _Descent(problem, supervised, tol, max_iter)
+    if start is None:
+        yield (stage := _supervised(problem, descend, supervised))
+        start = stage.minimum.vectors
+    else:
+        annealing = annealing[-1:]
+    for share in annealing:
+        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), start)
+        last = share == annealing[-1]
+        yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, last)
+        start = minimum.vectors
+
+
+def concave_convex(
+    problem: MarginProblem,
+    *,
+    surrogate_gamma: float,
+    tol: float,
+    max_iter: int,
+    start: np.ndarray | None = None,
+) -> Iterator[Stage]:
+    """Yield the rounds of the concave-convex procedure, Collobert et al. (2006), ramp at s = 0.
+
+    Each round minimises a convex upper bound of the objective that touches it at the last
+    solution, until no unlabelled row changes sides.
+    """
+
+    def on_labelled(f: np.ndarray, y: np.ndarray) -> Pair:
+        return smooth_hinge(f, y, surrogate_gamma)
+
+    supervised = problem.row_loss(on_labelled)
+    descend = _Descent(problem, supervised, tol, max_iter)
+    if start is None:
+        yield (stage := _supervised(problem, descend, supervised))
+        start, values = stage.minimum.vectors, stage.minimum.values
+    else:
+        values = _values(problem, start)
+    side = np.sign(values[problem.unlabelled])
+    for round_ in range(1, _ROUNDS + 1):
+
+        def on_unlabelled(f: np.ndarray, columns: np.ndarray, side: np.ndarray = side) -> Pair:
+            value, slope = two_sided_hinge(f, surrogate_gamma)
+            return value - side[:, columns] * f, slope - side[:, columns]
+
+        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, 1.0), start)
+        start, before = minimum.vectors, side
+        side = np.sign(minimum.values[problem.unlabelled])
+        settled = np.array_equal(side, before)
+        yield Stage(f"round {round_}", minimum, minimum.evaluations, settled)
+        if settled:
+            return
+
+
+def label_switching(
+    problem: MarginProblem, *, tol: float, max_iter: int, start: np.ndarray | None = None
+) -> Iterator[Stage]:
+    """Yield the stages of the multi-switch TSVM, Sindhwani & Keerthi (2006).
+
+    Unlabelled rows are labelled by rank, so that the given share of them is positive. Switching
+    all pairs that are in the wrong order at once gives the labels by rank again; each round of
+    switches and descent lowers the objective.
+    """
+    supervised = problem.row_loss(squared_hinge)
+    descend = _Descent(problem, supervised, tol, max_iter)
+    shares = [1.0]
+    if start is None:
+        yield (stage := _supervised(problem, descend, supervised))
+        start, values = stage.minimum.vectors, stage.minimum.values
+        steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH)))
+        shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
+    else:
+        values = _values(problem, start)
+    labels = _labels_by_rank(problem, values)
+    for share in shares:
+        evaluations = 0
+        for _ in range(_ROUNDS):
+
+            def on_unlabelled(f: np.ndarray, columns: np.ndarray, y: np.ndarray = labels) -> Pair:
+                return squared_hinge(f, y[:, columns])
+
+            minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
+            start, before = minimum.vectors, labels
+            evaluations += minimum.evaluations
+            labels = _labels_by_rank(problem, minimum.values)
+            if np.array_equal(labels, before):
+                break
+        yield Stage(f"unlabelled rows at {share:.3g}", minimum, evaluations, share == 1.0)
+
+
+def deterministic_annealing(
+    problem: MarginProblem, *, tol: float, max_iter: int, start: np.ndarray | None = None
+) -> Iterator[Stage]:
+    """Yield the temperatures of deterministic annealing, Sindhwani, Keerthi & Chapelle (2006).
+
+    At each temperature probabilities of the labels and functions are found in turn, until the
+    probabilities settle; the given share of the rows is positive on average.
+    """
+    supervised = problem.row_loss(squared_hinge)
+    descend = _Descent(problem, supervised, tol, max_iter)
+    temperatures = [_FIRST_TEMPERATURE / _COOLING**i for i in range(_TEMPERATURES)]
+    weights = problem.unlabelled_weights
+    if start is None:
+        yield (stage := _supervised(problem, descend, supervised))
+        start, values = stage.minimum.vectors, stage.minimum.values
+    else:
+        values, temperatures = _values(problem, start), temperatures[-1:]
+    p = np.zeros((len(problem.unlabelled), len(problem.reg)))
+    for temperature in temperatures:
+        evaluations = 0
+        last = temperature == temperatures[-1]
+        for _ in range(_ROUNDS):
+            before, p = p, _probabilities(problem, values, temperature)
+
+            def on_unlabelled(f: np.ndarray, columns: np.ndarray, p: np.ndarray = p) -> Pair:
+                above, above_slope = squared_hinge(f, 1.0)
+                below, below_slope = squared_hinge(f, -1.0)
+                p = p[:, columns]
+                return p * above + (1 - p) * below, p * above_slope + (1 - p) * below_slope
+
+            # Restarts differ down to the last temperature, where their weights are true again.
+            share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
+            minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
+            start, values = minimum.vectors, minimum.values
+            evaluations += minimum.evaluations
+            if (weights * np.abs(p - before)).sum(axis=0).max(initial=0.0) < _SETTLED:
+                break
+        entropy = (weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
+        last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
+        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, last)
+        if last:
+            return
+
+
+def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:
+    minimum = descend(loss, problem.space.zeros(len(problem.reg)))
+    return Stage("supervised", minimum, minimum.evaluations)
+
+
+def _values(problem: MarginProblem, vectors: np.ndarray) -> np.ndarray:
+    level = problem.space.level
+    return problem.space.values(vectors) + (0.0 if level is None else level)
+
+
+def _labels_by_rank(problem: MarginProblem, values: np.ndarray) -> np.ndarray:
+    """Return ±1: positive for the highest values, up to the positive ratio; or by sign."""
+    f = values[problem.unlabelled]
+    if problem.positive_ratio is None:
+        return np.where(f > 0.0, 1.0, -1.0)
+    order = np.argsort(-f, axis=0, kind="stable")
+    weights = np.broadcast_to(problem.unlabelled_weights, f.shape)
+    weights = np.take_along_axis(weights, order, axis=0)
+    # A row is positive if at least half of its weight lies within the ratio.
+    middle = np.cumsum(weights, axis=0) - 0.5 * weights
+    labels = np.empty_like(f)
+    np.put_along_axis(labels, order, np.where(middle <= problem.positive_ratio, 1.0, -1.0), axis=0)
+    return labels
+
+
+def _probabilities(problem: MarginProblem, values: np.ndarray, temperature: float) -> np.ndarray:
+    """Return p = 1/(1 + exp((loss(f) − loss(−f) − ν)/T)) with ν such that Σvp is the ratio."""
+    f = values[problem.unlabelled]
+    gain = (squared_hinge(f, -1.0)[0] - squared_hinge(f, 1.0)[0]) / temperature
+    if problem.positive_ratio is None:
+        return expit(gain)
+    low, high = -gain.max(axis=0) - 40.0, -gain.min(axis=0) + 40.0
+    shift = np.clip(0.0, low, high)
+    for _ in range(100):  # Newton steps, by bisection where they leave the bracket
+        p = expit(gain + shift)
+        excess = (problem.unlabelled_weights * p).sum(axis=0) - problem.positive_ratio
+        if np.abs(excess).max(initial=0.0) < 1e-12:
+            break
+        high, low = np.where(excess > 0, shift, high), np.where(excess > 0, low, shift)
+        rise = (problem.unlabelled_weights * p * (1.0 - p)).sum(axis=0)
+        newton = shift - excess / np.maximum(rise, 1e-300)
+        inside = (newton > low) & (newton < high)
+        shift = np.where(inside, newton, 0.5 * (low + high))
+    return p

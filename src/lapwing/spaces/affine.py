@@ -1,0 +1,131 @@
+"""Affine functions as vectors: what a gradient method in function space needs.
+
+A function ⟨w, φ(x)⟩ + b becomes one column of coordinates, such that sums of functions are sums of
+columns and the inner product is one contraction. With balance weights u the mean Σuᵢf(xᵢ) is held
+at a given level: features are centred at Σuᵢφ(xᵢ), on the fly, so that sparse rows stay sparse.
+Knows neither labels nor losses.
+
+Notation: force is one number a row and column, the derivative of an objective with respect to f(x).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .kernel_space import KernelSpace, Space
+
+
+class AffineSpace:
+    """Functions of a space plus a constant.
+
+    Parameters
+    ----------
+    space : Space
+        Functions without constant.
+    balance : ndarray of shape (n,), optional
+        Weights u ≥ 0 of sum one. Given, Σuᵢf(xᵢ) equals ``level`` for every function and there is
+        no free constant; otherwise the constant is the last coordinate, and is not regularised.
+    level : ndarray of shape (c,), optional
+        The level of each column.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        balance: np.ndarray | None = None,
+        level: np.ndarray | None = None,
+        *,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.space = space
+        self.balance = balance
+        self.level = level
+        self.free = balance is None and fit_intercept
+        # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the columns carry Kα below α.
+        self._carries_values = isinstance(space, KernelSpace)
+        m = space.n_coef
+        self._coef = slice(0, m)
+        self._dual = slice(m, 2 * m) if self._carries_values else self._coef
+        self._constant = (2 * m if self._carries_values else m) if self.free else None
+        self.n_rows: int = space.gram.shape[0]
+        self.n_coordinates = m * (2 if self._carries_values else 1) + int(self.free)
+
+        # Σuᵢφ(xᵢ), such that its inner products with w are one contraction with the coefficients.
+        self._center: np.ndarray | None = None
+        if balance is not None:
+            coef, values = space.represent(balance[:, None])
+            self._center = (values if self._carries_values else coef)[:, 0]
+
+    def zeros(self, n_columns: int) -> np.ndarray:
+        """Return the zero functions (the level itself where there is one)."""
+        return np.zeros((self.n_coordinates, n_columns))
+
+    def gradient(self, force: np.ndarray) -> np.ndarray:
+        """Return the functions h with ⟨h, g⟩ = Σ forceᵢ g(xᵢ) for all g.
+
+        Cost: one product with K, or with Xᵀ.
+        """
+        out = np.empty((self.n_coordinates, force.shape[1]))
+        if self._constant is not None:
+            out[self._constant] = force.sum(axis=0)
+        if self.balance is not None:
+            force = force - np.outer(self.balance, force.sum(axis=0))
+        if self._carries_values:
+            out[self._coef], out[self._dual] = self.space.represent(force)
+        else:
+            out[self._coef] = self.space.coef_of(force)
+        return out
+
+    def values(self, vectors: np.ndarray) -> np.ndarray:
+        """Return f(x) less the level on the training rows. Cost: nothing, or a product with X."""
+        if isinstance(self.space, KernelSpace):
+            values = vectors[self._dual]
+        else:
+            values = self.space.values_of(vectors[self._coef])
+        if self.balance is not None:
+            return values - self.balance @ values
+        return values if self._constant is None else values + vectors[self._constant]
+
+    def dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Return the inner products, column by column, constants included."""
+        total = self.norm_dot(f, g)
+        return total if self._constant is None else total + f[self._constant] * g[self._constant]
+
+    def norm_dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Return the inner products without constants: those of the regulariser."""
+        return np.einsum("ij,ij->j", f[self._coef], g[self._dual])
+
+    def without_constant(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the functions with their constants taken away: half the gradient of ‖f‖²."""
+        if self._constant is None:
+            return vectors
+        vectors = vectors.copy()
+        vectors[self._constant] = 0.0
+        return vectors
+
+    def coef_and_intercept(
+        self, vectors: np.ndarray, columns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients and intercepts; level and centre are folded into the latter.
+
+        ``columns`` are the numbers of the columns, whose levels may differ.
+        """
+        coef = vectors[self._coef]
+        if self.balance is None:
+            constant = self._constant
+            return coef, np.zeros(coef.shape[1]) if constant is None else vectors[constant]
+        assert self.level is not None and self._center is not None
+        return coef, self.level[columns] - self._center @ coef
+
+    def vectors(self, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
+        """Return functions given by coefficients and constants as vectors (a warm start).
+
+        Where the mean is held at a level, the constants follow from it.
+        """
+        out = self.zeros(coef.shape[1])
+        out[self._coef] = coef
+        if self._carries_values:
+            out[self._dual] = self.space.represent(coef)[1]
+        if self._constant is not None:
+            out[self._constant] = constant
+        return out

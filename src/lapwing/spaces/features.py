@@ -1,0 +1,88 @@
+"""Explicit features whose inner products are, or come near, those of a kernel.
+
+A linear function of the features is a kernel expansion over few rows: Φ(x) = k(x, Z)A for
+landmarks Z, and ⟨w, Φ(x)⟩ = Σ βⱼ k(x, zⱼ) with β = Aw. Knows neither labels nor solvers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import MiniBatchKMeans
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..kernels import Kernel
+
+#: Eigenvalues below this share of the largest are rounding.
+_RANK = 1e-12
+#: Rows of one block of features.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of the training rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, r)
+        Φ of the training rows.
+    back : ndarray of shape (m, r)
+        A, which turns weights of features into coefficients of the landmarks.
+    """
+
+    values: np.ndarray
+    back: np.ndarray
+
+
+def landmark_features(kernel: Kernel, X: np.ndarray | sp.csr_matrix, Z: np.ndarray) -> Features:
+    """Return the features of the subset of regressors Z, Φ = K_nm K_mm^(−1/2).
+
+    Functions Σ βⱼ k(zⱼ, ·) with norm βᵀK_mmβ, Gieseke et al. (2013), eq. (9). Cost: n·m kernel
+    values and n·m² operations; memory n·m.
+    """
+    landmarks = kernel.prepare(Z)
+    back = _inverse_root(kernel.block(landmarks, landmarks))
+    rows = kernel.prepare(X)
+    blocks = row_blocks(len(rows), _BLOCK)
+    values = map_blocks(lambda b: kernel.block(rows[b], landmarks) @ back, blocks)
+    return Features(np.concatenate(values), back)
+
+
+def submatrix_features(K: np.ndarray, index: np.ndarray) -> Features:
+    """Return the same from a Gram matrix and the numbers of the landmarks."""
+    back = _inverse_root(K[np.ix_(index, index)])
+    return Features(K[:, index] @ back, back)
+
+
+def principal_features(K: np.ndarray, r: int, rng: np.random.Generator) -> Features:
+    """Return the r leading features of the kernel-PCA map, Φ = KVΛ^(−1/2) = VΛ^(1/2).
+
+    The landmarks are all n rows. Cost: the leading eigenvectors of the Gram matrix K.
+    """
+    n = len(K)
+    if r < n // 10:
+        values, vectors = eigsh(K, r, which="LA", v0=rng.standard_normal(n))
+    else:
+        values, vectors = eigh(K, subset_by_index=[n - r, n - 1])
+    keep = values > _RANK * max(values.max(), 1e-300)
+    values, vectors = values[keep], vectors[:, keep]
+    return Features(vectors * np.sqrt(values), vectors / np.sqrt(values))
+
+
+def kmeans_landmarks(X: np.ndarray | sp.csr_matrix, m: int, rng: np.random.Generator) -> np.ndarray:
+    """Return m centres of the rows."""
+    seed = int(rng.integers(2**31))
+    means = MiniBatchKMeans(m, n_init=1, batch_size=max(1024, 4 * m), random_state=seed)
+    return means.fit(X).cluster_centers_
+
+
+def _inverse_root(K: np.ndarray) -> np.ndarray:
+    """Return A with AᵀKA = I on the range of K."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2.0)
+    keep = values > _RANK * max(values[-1], 1e-300)
+    return vectors[:, keep] / np.sqrt(values[keep])
