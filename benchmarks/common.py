@@ -1,4 +1,4 @@
-"""What the benchmarks share: finding the data, measuring time and memory."""
+"""What the benchmarks share: finding or making data, measuring time and memory."""
 
 import os
 import threading
@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -59,3 +61,22 @@ def unit_rows(X):
 def error(predicted, truth):
     """Error in percent."""
     return 100.0 * float(np.mean(predicted != truth))
+
+
+def topics(rows, columns, rng, words=60, own=0.2):
+    """TF-IDF of words from two Zipf distributions that differ in the share ``own``; topics."""
+    y = rng.integers(0, 2, rows)
+    popularity = 1.0 / np.arange(10, columns + 10)
+    cumulated = []
+    for topic in range(2):
+        tilt = np.random.default_rng(topic).gamma(0.5, 2.0, columns)
+        share = popularity * (1.0 - own + own * tilt)
+        cumulated.append(np.cumsum(share / share.sum()))
+    drawn = rng.random((rows, words))
+    column = np.where(
+        y[:, None] == 0, np.searchsorted(cumulated[0], drawn), np.searchsorted(cumulated[1], drawn)
+    )
+    column = np.minimum(column, columns - 1)
+    row = np.repeat(np.arange(rows), words)
+    counts = sp.csr_matrix((np.ones(rows * words), (row, column.ravel())), shape=(rows, columns))
+    return TfidfTransformer().fit_transform(counts).tocsr(), y

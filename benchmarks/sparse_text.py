@@ -10,31 +10,10 @@ Baseline of the same run: scikit-learn's LinearSVC on the labelled rows.
 import argparse
 
 import numpy as np
-import scipy.sparse as sp
-from common import error, measured
-from sklearn.feature_extraction.text import TfidfTransformer
+from common import error, measured, topics
 from sklearn.svm import LinearSVC
 
 from lapwing import KNNGraph, LapSVC
-
-
-def topics(rows, columns, rng, words=60):
-    """Counts of words drawn from two overlapping Zipf distributions."""
-    y = rng.integers(0, 2, rows)
-    popularity = 1.0 / np.arange(10, columns + 10)
-    cumulated = []
-    for topic in range(2):
-        tilt = np.random.default_rng(topic).gamma(0.5, 2.0, columns)
-        share = popularity * (0.8 + 0.2 * tilt)
-        cumulated.append(np.cumsum(share / share.sum()))
-    drawn = rng.random((rows, words))
-    column = np.where(
-        y[:, None] == 0, np.searchsorted(cumulated[0], drawn), np.searchsorted(cumulated[1], drawn)
-    )
-    column = np.minimum(column, columns - 1)
-    row = np.repeat(np.arange(rows), words)
-    counts = sp.csr_matrix((np.ones(rows * words), (row, column.ravel())), shape=(rows, columns))
-    return TfidfTransformer().fit_transform(counts).tocsr(), y
 
 
 def main():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _worker = threading.local()
+_caller = threading.local()
 _limit_lock = threading.Lock()
 
 
@@ -77,15 +78,33 @@ def map_blocks(
     width = min(_default_width() if n_threads is None else n_threads, len(items))
     if width <= 1 or getattr(_worker, "active", False):
         return [function(item) for item in items]
-    pool = ThreadPoolExecutor(width, thread_name_prefix="lapwing", initializer=_mark_worker)
     with _single_threaded_blas():
+        pool = _pool(width)
+        futures = [pool.submit(function, item) for item in items]
         try:
-            return list(pool.map(function, items))
+            return [future.result() for future in futures]
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            for future in futures:
+                future.cancel()
+            wait(futures)
 
 
 _default_width = n_threads  # the parameter of map_blocks hides the function's name
+
+
+def _pool(width: int) -> ThreadPoolExecutor:
+    """Return the calling thread's pool.
+
+    It is kept from call to call, since starting threads takes as long as a small product. Its
+    threads do not survive a fork, hence one pool a process.
+    """
+    key = os.getpid(), width
+    if getattr(_caller, "key", None) != key:
+        _caller.pool = ThreadPoolExecutor(
+            width, thread_name_prefix="lapwing", initializer=_mark_worker
+        )
+        _caller.key = key
+    return _caller.pool
 
 
 def _mark_worker() -> None:
