@@ -93,7 +93,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
         given = data.values[data.labelled]
         self.transduction_[data.labelled] = given.astype(self.classes_.dtype)
-        self._temperature = _temperature(step, data.targets, data.index)
+        self._temperature = _temperature(
+            step, data.targets, data.index, data.row_weights[data.index]
+        )
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and refit from the present solution, on the same graph if any.
@@ -111,6 +113,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """
         check_is_fitted(self, "result_")
         index = np.atleast_1d(index)
+        if index.size == 0:  # an empty list is an array of floats
+            index = index.astype(int)
         labels = np.array(self._labels, dtype=object)
         labels[index] = np.asarray(y, dtype=object)
         return self._refit(labels)
@@ -129,8 +133,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Return class probabilities, shape (n, n_classes).
 
         A soft-max of the decision values, with one temperature fitted to the values that the
-        labelled rows get when their own label is left out (closed form; for solvers that have
-        none, such as ``solver="pcg"``, to their values as they are).
+        labelled rows get when their own label is left out: in closed form, or in folds that were
+        fitted along. Where there is neither (``solver="pcg"``, no folds), to their values as they
+        are, which makes for too much confidence.
         """
         values = self._decide(X)
         return _softmax(_per_class(values) * self._temperature)
@@ -234,8 +239,8 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def _temperature(step: Step, targets: np.ndarray, index: np.ndarray) -> float:
-    """Return the factor of the decision values under which the labels are most likely.
+def _temperature(step: Step, targets: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
+    """Return the factor of the decision values under which the weighted labels are most likely.
 
     A standard normal prior on its logarithm keeps it finite when few labels are all correct.
     """
@@ -245,6 +250,6 @@ def _temperature(step: Step, targets: np.ndarray, index: np.ndarray) -> float:
 
     def loss(log_factor: float) -> float:
         probability = _softmax(scores * np.exp(log_factor))[np.arange(len(truth)), truth]
-        return float(-np.log(np.maximum(probability, 1e-300)).sum() + 0.5 * log_factor**2)
+        return float(-weights @ np.log(np.maximum(probability, 1e-300)) + 0.5 * log_factor**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))

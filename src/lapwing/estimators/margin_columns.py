@@ -1,6 +1,6 @@
 """Classes, restarts and calibration folds as columns of one block.
 
-They share every product with the data, so that twenty columns cost little more than one. Restarts
+They share every product with the data, which cost less together than one by one. Restarts
 differ by random weights of the rows in all stages but the last; a fold leaves out the labels of
 some rows, whose values then say how far the machine can be trusted.
 """
@@ -145,36 +145,47 @@ def _given_ratio(positive_ratio: Any, n_labels: int) -> np.ndarray:
 
 
 def margin_steps(
-    stages: Iterator[Stage], problem: MarginProblem, columns: Columns, *, only_first: bool
+    stages: Iterator[Stage],
+    problem: MarginProblem,
+    columns: Columns,
+    *,
+    only_first: bool,
+    start: np.ndarray | None = None,
 ) -> Iterator[Step]:
-    """Yield each stage as a step of its best restarts, with the unlabelled rows it moved.
+    """Yield each stage as a step of the first run, the last as one of the best runs.
 
-    ``only_first`` ends after the first stage, the supervised machine.
+    ``only_first`` ends after the first stage, the supervised machine. ``start`` are the decisions
+    on the unlabelled rows before the first stage of a warm start.
     """
     space, unlabelled = problem.space, problem.unlabelled
-    before = first = None
-    start, evaluations = "", 0
+    before = first = start
+    origin = "supervised solution" if start is None else "last fit"
+    evaluations = 0
     for stage in stages:
         minimum = stage.minimum
-        best = columns.best(minimum.objective)
+        # Before the last stage restarts have objectives of their own.
+        best = np.arange(columns.n_classes)
+        if stage.settled:
+            best = columns.best(minimum.objective)
         values = minimum.values[:, best]
         coef, intercept = space.coef_and_intercept(minimum.vectors[:, best], best)
         now = decisions(values[unlabelled])
         moved = 0 if before is None else int(np.sum(now != before))
-        if first is None:
-            first, start = now, f"{stage.name} solution" if stage.name == "supervised" else "start"
+        first = now if first is None else first
         evaluations += stage.evaluations
-        last = stage.last or only_first
-        converged = bool(last and minimum.converged[best].all())
+        settled = stage.settled or only_first
+        converged = bool(settled and minimum.converged[best].all())
         if only_first:
             remark = "the unlabelled rows are not used, this is the supervised machine"
         elif converged:
             remark = (
                 f"a local minimum; {int(np.sum(now != first))} of {len(unlabelled)} unlabelled "
-                f"rows have changed class since the {start}"
+                f"rows have changed class since the {origin}"
             )
+        elif settled:
+            remark = "the gradient of the last descent is not small yet: raise max_iter or tol"
         else:
-            remark = "the last descent has not ended: raise max_iter or tol"
+            remark = "unlabelled rows still change sides: raise reg, or lower reg_unlabeled"
         labelled = minimum.values[problem.labelled]
         yield Step(
             iteration=evaluations,

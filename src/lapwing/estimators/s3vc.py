@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,11 +18,14 @@ from ..arrays.memory import format_size, memory_budget
 from ..kernels import Kernel, LinearKernel, choose_storage, gram_bytes, gram_operator
 from ..operators import DenseOperator
 from ..solvers import (
+    LEAST_MEMORY,
     MarginProblem,
     SolverResult,
     Stage,
     Step,
+    affordable_memory,
     concave_convex,
+    decisions,
     deterministic_annealing,
     label_switching,
     lbfgs_bytes,
@@ -47,6 +51,8 @@ SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 _CENTERED = ("quasi-newton", "cccp")
 #: Share of the unlabelled rows in one class that deserves a warning, if the ratio expects less.
 _ONE_SIDED, _EXPECTED = 0.99, 0.95
+#: Probability below which it is no chance that all rows are in one class.
+_BY_CHANCE = 0.01
 
 
 class S3VC(KernelClassifier):
@@ -90,7 +96,8 @@ class S3VC(KernelClassifier):
         over the unlabelled rows at 2·ratio - 1, the others give that share of them a positive
         label. None lets the machine choose, which often ends with all rows in one class.
     n_landmarks : int, optional
-        Restrict f to that many basis functions: memory and time become linear in the rows.
+        Restrict f to that many basis functions: memory and time become linear in the rows
+        (except for "pca", which needs the whole Gram matrix).
     landmarks : {"random", "kmeans", "pca"}, default="random"
         Rows drawn at random, centres of k-means, or the leading features of kernel PCA.
     fit_intercept : bool, default=True
@@ -129,7 +136,7 @@ class S3VC(KernelClassifier):
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
     positive_ratio_ : ndarray of shape (n_columns,) or None
-        The ratio that was held.
+        The ratio that was asked for, where one is held.
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     dual_coef_ : ndarray of shape (n_columns, n) or (n_columns, n_landmarks)
@@ -139,12 +146,12 @@ class S3VC(KernelClassifier):
     intercept_ : ndarray of shape (n_columns,)
         Constants.
     support_ : ndarray
-        Rows with a coefficient that is not zero.
+        Rows, or landmarks of k-means, with a coefficient that is not zero.
     result_ : SolverResult
         Status and message; ``history`` has one entry a stage: its name, the objective, the
         evaluations it took and how many unlabelled rows it moved to another class.
     n_iter_ : int
-        Evaluations of objective and gradient.
+        Evaluations of objective and gradient, for all columns together.
 
     References
     ----------
@@ -241,7 +248,6 @@ class S3VC(KernelClassifier):
         """
         self._check_parameters()
         data = self._check_data(X, y, sample_weight)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         unlabelled = np.flatnonzero(~data.labelled & (data.row_weights > 0))
         supervised = len(unlabelled) == 0 or self.reg_unlabeled == 0
         if len(unlabelled) == 0:
@@ -252,21 +258,31 @@ class S3VC(KernelClassifier):
             )
         previous = self._previous_solution(data.X) if self.warm_start and not supervised else None
         warm = previous is not None and previous[0].shape[1] == data.targets.shape[1]
+        if not warm:
+            self._seed = check_random_state(self.random_state).randint(2**31)
+        # A warm fit draws no folds but needs the landmarks of the last one: two streams.
+        for_columns, for_landmarks = np.random.default_rng(self._seed).spawn(2)
         columns = make_columns(
             data,
             len(self.classes_),
             None if supervised else self.positive_ratio,
-            n_init=1 if warm else self.n_init,
+            n_init=1 if warm or supervised else self.n_init,
             n_folds=0 if warm else self.calibration_folds,
-            rng=rng,
+            rng=for_columns,
         )
-        space = self._space(data.X, columns.size, rng)
+        space = self._space(data.X, columns.size, for_landmarks)
         problem = self._problem(data, unlabelled, columns, space)
-        start = None
+        start = before = None
         if warm and previous is not None and previous[0].shape[0] == space.n_coef:
             start = problem.space.vectors(*previous)
-        self.positive_ratio_ = None if columns.ratio is None else columns.ratio[: columns.n_classes]
-        steps = margin_steps(self._stages(problem, start), problem, columns, only_first=supervised)
+            before = decisions(problem.values(start)[unlabelled])
+        ratio = columns.ratio
+        if not self.fit_intercept and self.solver in _CENTERED:
+            ratio = None
+        self.positive_ratio_ = None if ratio is None else ratio[: columns.n_classes]
+        steps = margin_steps(
+            self._stages(problem, start), problem, columns, only_first=supervised, start=before
+        )
         step, result = self._drive(self.solver, steps, np.iinfo(int).max, [], stacklevel=3)
         self._store_solution(data.X, step.function, result)
         calibrated = getattr(self, "_temperature", None)
@@ -284,24 +300,30 @@ class S3VC(KernelClassifier):
         self._features: Features | None = None
         self._landmark_rows: np.ndarray | None = None
         budget = memory_budget(self.memory_limit)
+        work = partial(lbfgs_bytes, n, n_columns=n_columns, memory=LEAST_MEMORY)
         if self.n_landmarks is not None:
-            work = lbfgs_bytes(n, self.n_landmarks, n_columns) + 16 * n * self.n_landmarks
-            if self.landmarks == "pca":
-                work += gram_bytes(n, "float64")
-            self._check_room(work, budget, n)
+            m = self.n_landmarks
+            stored = 16 * n * m + (gram_bytes(n, "float64") if self.landmarks == "pca" else 0)
+            self._check_room(stored + work(m), budget, n)
             self._features = self._make_features(kernel, X, rng)
-            return LinearSpace(self._features.values)
-        if isinstance(kernel, LinearKernel):
-            self._check_room(lbfgs_bytes(n, X.shape[1], n_columns), budget, n)
-            return LinearSpace(kernel.prepare(X).data)
-        work = lbfgs_bytes(n, 2 * n, n_columns)
-        if kernel is None:
-            self._check_room(work, budget, n)
-            return KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64)))
-        if gram_bytes(n, "float64") + work <= budget:
-            return KernelSpace(gram_operator(kernel, kernel.prepare(X), "float64"))
-        storage = choose_storage(n, budget, work)
-        return KernelSpace(gram_operator(kernel, kernel.prepare(X), storage))
+            space: Space = LinearSpace(self._features.values)
+        elif isinstance(kernel, LinearKernel):
+            stored = 0
+            self._check_room(work(X.shape[1]), budget, n)
+            space = LinearSpace(kernel.prepare(X).data)
+        elif kernel is None:
+            stored = 0
+            self._check_room(work(2 * n), budget, n)
+            space = KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64)))
+        else:
+            storage = "float64"
+            if gram_bytes(n, storage) + work(2 * n) > budget:
+                storage = choose_storage(n, budget, work(2 * n))
+            stored = gram_bytes(n, storage)
+            space = KernelSpace(gram_operator(kernel, kernel.prepare(X), storage))
+        coordinates = space.n_coef * (2 if isinstance(space, KernelSpace) else 1)
+        self._pairs = affordable_memory(n, coordinates, n_columns, budget - stored)
+        return space
 
     def _make_features(self, kernel: Kernel | None, X: Any, rng: np.random.Generator) -> Features:
         n, m = X.shape[0], self.n_landmarks
@@ -351,6 +373,7 @@ class S3VC(KernelClassifier):
             reg_unlabeled=np.full(columns.size, float(self.reg_unlabeled)),
             positive_ratio=columns.ratio,
             disturbance=columns.disturbance,
+            memory=self._pairs,
         )
 
     def _stages(self, problem: MarginProblem, start: np.ndarray | None) -> Iterator[Stage]:
@@ -372,6 +395,7 @@ class S3VC(KernelClassifier):
     def _store_solution(self, X: Any, f: Function, result: SolverResult) -> None:
         """Store the functions as expansions over rows or landmarks, or as weights."""
         self._space_coef = coef = f.coef
+        self._fitted_basis = self._basis()
         centres = self.__dict__.pop("landmarks_", None) if self._features is not None else None
         if self._features is not None:
             coef = self._features.back @ coef
@@ -388,28 +412,29 @@ class S3VC(KernelClassifier):
             self.landmarks_ = centres
 
     def _previous_solution(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        if super()._previous_solution(X) is None:
+        if super()._previous_solution(X) is None or self._basis() != self._fitted_basis:
             return None
         return self._space_coef, self.intercept_
+
+    def _basis(self) -> tuple:
+        """Return the parameters under which coefficients mean the same."""
+        return self.kernel, self.gamma, self.degree, self.coef0, self.n_landmarks, self.landmarks
 
     def _warn_of_one_class(self, unlabelled: np.ndarray, problem: MarginProblem) -> None:
         """Warn when nearly all unlabelled rows are in one class though the labels say otherwise."""
         names, counts = np.unique(self.transduction_[unlabelled], return_counts=True)
-        most = counts.argmax()
+        most = int(counts.argmax())
+        name = names.tolist()[most]
         share = counts[most] / counts.sum()
-        column = int(np.searchsorted(self.classes_, names[most]))
-        if len(self.classes_) == 2:
-            positive = (problem.targets[:, 0] > 0) @ problem.labelled_weights[:, 0]
-            if self.positive_ratio_ is not None:
-                positive = self.positive_ratio_[0]
-            expected = positive if column == 1 else 1.0 - positive
-        elif self.positive_ratio_ is not None:
-            expected = self.positive_ratio_[column]
-        else:
-            expected = (problem.targets[:, column] > 0) @ problem.labelled_weights[:, column]
-        if share >= _ONE_SIDED and expected < _EXPECTED:
+        positive = self.positive_ratio_
+        if positive is None:
+            positive = ((problem.targets > 0) * problem.labelled_weights).sum(axis=0)
+        shares = [1.0 - positive[0], positive[0]] if len(self.classes_) == 2 else positive
+        expected = shares[int(np.searchsorted(self.classes_, names[most]))]
+        by_chance = expected ** counts.sum()  # a few rows may well be of one class
+        if share >= _ONE_SIDED and expected < _EXPECTED and by_chance < _BY_CHANCE:
             warnings.warn(
-                f"{share:.1%} of the unlabelled rows are put in class {names[most]!r}, where "
+                f"{share:.1%} of the unlabelled rows are put in class {name!r}, where "
                 f"{expected:.1%} were expected: a degenerate minimum. Set positive_ratio, raise "
                 "reg_unlabeled slowly from a small value, lower reg, or try n_init=10",
                 stacklevel=3,
@@ -419,8 +444,8 @@ class S3VC(KernelClassifier):
         if needed > budget:
             raise MemoryError(
                 f"fitting {n} rows needs {format_size(needed)} and memory_limit allows "
-                f"{format_size(budget)}: raise memory_limit, lower n_landmarks or n_init, or set "
-                "calibration_folds=0"
+                f"{format_size(budget)}: raise memory_limit, set n_landmarks or lower it, lower "
+                "n_init, or set calibration_folds=0"
             )
 
     def _check_parameters(self) -> None:

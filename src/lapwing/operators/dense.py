@@ -16,6 +16,9 @@ from .base import Operator
 #: Side of a square tile: 512 × 512 doubles (2 MB) stay in cache, and one product of that size is
 #: long enough for the hand-over of the interpreter between threads not to matter.
 TILE = 512
+#: Rows of a tile used at a time: 256 × 512 doubles are still in the cache of one core when they
+#: are used for the second time.
+_STRIP = 256
 
 
 class DenseOperator(Operator):
@@ -106,17 +109,14 @@ class TileOperator(Operator):
 
     def _apply_share(self, share: list[int], V: np.ndarray) -> np.ndarray:
         product = np.zeros(V.shape)
-        buffer = np.empty((TILE, TILE))
         for i in share:
-            rows = self.blocks[i]
-            V_rows, product_rows = V[rows], product[rows]
             for j in range(i + 1):
                 columns, tile = self.blocks[j], self.tile(i, j)
-                wide = tile
-                if tile.dtype != np.float64:
-                    wide = buffer[: tile.shape[0], : tile.shape[1]]
-                    wide[...] = tile
-                product_rows += wide @ V[columns]
-                if j < i:
-                    product[columns] += wide.T @ V_rows
+                for part in row_blocks(len(tile), _STRIP):
+                    strip = tile[part].astype(np.float64, copy=False)
+                    start = self.blocks[i].start
+                    rows = slice(start + part.start, start + part.stop)
+                    product[rows] += strip @ V[columns]
+                    if j < i:
+                        product[columns] += strip.T @ V[rows]
         return product

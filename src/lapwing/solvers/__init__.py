@@ -2,7 +2,7 @@
 
 from .dense import dense_bytes, eliminate, eliminate_features
 from .driver import Callback, SolverResult, Step, StoppingRule, drive
-from .lbfgs import Minimum, lbfgs, lbfgs_bytes
+from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
 from .pcg import pcg
 from .s3vm import (
@@ -16,6 +16,7 @@ from .s3vm import (
 from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 
 __all__ = [
+    "LEAST_MEMORY",
     "Callback",
     "MarginProblem",
     "Minimum",
@@ -26,6 +27,7 @@ __all__ = [
     "Step",
     "StoppingRule",
     "ValidationCheck",
+    "affordable_memory",
     "concave_convex",
     "decisions",
     "dense_bytes",

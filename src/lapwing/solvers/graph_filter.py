@@ -1,11 +1,14 @@
-"""A preconditioner for manifold regularisation: graph filter plus landmarks.
+"""The Green's function of manifold regularisation: graph filter plus landmarks.
 
-For the system (I + μKS)F = … the kernel is replaced by K̂ = ZZᵀ + φ(L): m Nyström columns for what
-is smooth and large in K, and a function of the graph Laplacian L for the rest. The inverse
-(I + μK̂S)⁻¹ needs polynomials of L (sparse products) and an m × m system only, and is symmetric
-in the inner product uᵀSv, whatever K̂.
+In (K⁻¹ + μS)⁻¹ the kernel is replaced by K̂ = ZZᵀ + φ(L): m Nyström columns for what is smooth and
+large in K, and a function of the graph Laplacian L for the rest. With S = Lᵖ and B = 1 + μSφ(L),
 
-Notation: S = Lᵖ, ψ(λ) = 1 + μλᵖφ(λ), B = ψ(L).
+    (K̂⁻¹ + μS)⁻¹ = q(L) + W (I + μZᵀSW)⁻¹ Wᵀ ,    q = φ/(1 + μλᵖφ) ,    W = B⁻¹Z ,
+
+needs polynomials of L (sparse products) and an m × m system only. Where μKS is large, which is
+nearly everywhere, the kernel hardly matters for the function h = (K̂⁻¹ + μS)⁻¹r, but all the more
+for its expansion K̂⁻¹h = r − μSh, a small difference of large numbers. So B⁻¹ = 1 − μSq(L) is meant
+to hold exactly, and q is fitted by what is left of this difference.
 """
 
 from __future__ import annotations
@@ -15,20 +18,19 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial import chebyshev
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import Operator, PowerOperator, SparseOperator
 
-#: Degrees tried for the filter, until ψ·q stays within 1 ± _RELATIVE_ERROR.
+#: Degrees tried for the filter, until 1 − μλᵖq is right up to _RELATIVE_ERROR.
 _DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)
 _RELATIVE_ERROR = 0.7
 #: Graph frequencies, as shares of the largest, at which K is measured.
 _BANDS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 0.4, 0.6, 0.8)
 _BAND_DEGREE = 48
-#: Columns filtered at a time: n × 32 numbers stay in cache for n up to 10⁵.
-_COLUMN_BLOCK = 32
+#: Columns filtered at a time: n × 16 numbers stay in cache for n in the ten thousands.
+_COLUMN_BLOCK = 16
 
 
 class GraphFilter:
@@ -102,29 +104,42 @@ def _as_scipy(operator: Operator) -> LinearOperator:
     return LinearOperator(operator.shape, matvec=lambda v: operator @ v, dtype=np.float64)
 
 
-def inverse_filter(psi: Callable[[np.ndarray], np.ndarray], upper: float) -> np.ndarray:
-    """Return Chebyshev coefficients of a polynomial q with q·ψ close to 1 on [0, upper].
+def green_filter(
+    phi: Callable[[np.ndarray], np.ndarray], ratio: float, power: int, upper: float
+) -> np.ndarray:
+    """Return Chebyshev coefficients of a polynomial q close to 1/(1/φ + μλᵖ) on [0, upper].
 
-    ψ spans many orders of magnitude, so the *relative* error is made small, in the largest
-    deviation (least squares, reweighted); q is then positive wherever the deviation is below 1.
+    So close that 1 − μλᵖq, a small difference of large numbers, is still 1/(1 + μλᵖφ) up to the
+    allowed *relative* error; the largest is made small (least squares, reweighted).
     """
     coefficients = np.ones(1)
     for degree in _DEGREES:
         nodes = np.cos((np.arange(16 * degree) + 0.5) / (16 * degree) * np.pi)
-        system = chebyshev.chebvander(nodes, degree) * psi(upper / 2 * (1 + nodes))[:, None]
+        x = upper / 2 * (1 + nodes)
+        smooth = ratio * x**power
+        target = smooth * phi(x)
+        system = chebyshev.chebvander(nodes, degree) * (smooth * (1.0 + target))[:, None]
         weights = np.ones(len(nodes))
         for _ in range(12):
-            coefficients = np.linalg.lstsq(system * weights[:, None], weights, rcond=None)[0]
-            error = np.abs(system @ coefficients - 1.0)
-            weights *= np.sqrt(error + 1e-3 * error.max())
+            weighted = system * weights[:, None]
+            coefficients = np.linalg.lstsq(weighted, target * weights, rcond=None)[0]
+            error = np.abs(system @ coefficients - target)
+            weights *= np.sqrt(error + 1e-3 * error.max() + 1e-300)
             weights /= weights.mean()
         if error.max() < _RELATIVE_ERROR:
             break
     return coefficients
 
 
-class ManifoldPreconditioner:
-    """Approximate inverse of I + μKS. Set-up: one product with K, m of its columns.
+def _complement(coefficients: np.ndarray, ratio: float, power: int, upper: float) -> np.ndarray:
+    """Return the Chebyshev coefficients of 1 − μλᵖq."""
+    for _ in range(power):
+        coefficients = chebyshev.chebmul(coefficients, [upper / 2, upper / 2])
+    return chebyshev.chebsub([1.0], ratio * coefficients)
+
+
+class GreenFunction:
+    """Approximate inverse of K⁻¹ + μS, symmetric. Set-up: one product with K, m of its columns.
 
     Parameters
     ----------
@@ -148,7 +163,6 @@ class ManifoldPreconditioner:
         n_landmarks: int,
         rng: np.random.Generator,
     ) -> None:
-        self.smoothness = smoothness
         laplacian, power = smoothness, 1
         if isinstance(smoothness, PowerOperator):
             laplacian, power = smoothness.base, smoothness.power
@@ -157,24 +171,20 @@ class ManifoldPreconditioner:
         landmarks = np.sort(rng.choice(n, min(n_landmarks, -(-n // 4)), replace=False))
         Z = _nystrom(gram, landmarks)
         phi = _spectral_profile(gram, Z, laplacian, upper, rng)
-        coefficients = inverse_filter(lambda x: 1.0 + ratio * x**power * phi(x), upper)
+        coefficients = green_filter(phi, ratio, power, upper)
         self._filter = GraphFilter(laplacian, upper, coefficients)
-        # (B + μZZᵀS)⁻¹ = B⁻¹ − B⁻¹Z (I/μ + ZᵀSB⁻¹Z)⁻¹ ZᵀSB⁻¹, and S commutes with B.
-        # Single precision will do for B⁻¹Z: both sides are the same, so it stays symmetric.
-        self._single = self._filter.single_precision()
-        self._filtered = self._single(Z.astype(np.float32))
-        inner = self._filtered.T @ (smoothness @ Z).astype(np.float32)
-        inner = (inner + inner.T).astype(np.float64) / 2.0
-        inner[np.diag_indices(len(inner))] += 1.0 / ratio + 1e-7 * np.trace(inner) / len(inner)
-        self._inner = cho_factor(inner, lower=True)
+        # Single precision will do for W = B⁻¹Z, but not for q(L), whose values span many orders.
+        inverse = GraphFilter(laplacian, upper, _complement(coefficients, ratio, power, upper))
+        self._W = inverse.single_precision()(Z.astype(np.float32))
+        inner = self._W.T @ (ratio * (smoothness @ Z)).astype(np.float32)
+        values, vectors = np.linalg.eigh((inner + inner.T).astype(np.float64) / 2.0)
+        # Negative values are rounding, or the error of a filter that no degree makes good.
+        self._inverse = (vectors / (1.0 + np.maximum(values, 1e-7 * values[-1]))) @ vectors.T
 
-    def __call__(self, rho: np.ndarray) -> np.ndarray:
-        """Return an approximation of (I + μKS)⁻¹ρ for a block ρ. Cost: sparse products."""
-        pull = self._filtered.T @ (self.smoothness @ rho).astype(np.float32)
-        correction = self._filtered @ cho_solve(self._inner, pull).astype(np.float32)
-        if rho.shape[1] > _COLUMN_BLOCK:
-            return self._single(rho.astype(np.float32)).astype(np.float64) - correction
-        return self._filter(rho) - correction
+    def __call__(self, force: np.ndarray) -> np.ndarray:
+        """Return an approximation of (K⁻¹ + μS)⁻¹·force for a block. Cost: sparse products."""
+        pull = self._inverse @ (self._W.T @ force.astype(np.float32))
+        return self._filter(force) + self._W @ pull.astype(np.float32)
 
 
 def _nystrom(gram: Operator, landmarks: np.ndarray) -> np.ndarray:

@@ -19,17 +19,28 @@ from ..spaces import AffineSpace
 
 #: Pairs of steps and gradient changes that are remembered (m of Gieseke et al., 2013, §4.1.1).
 MEMORY = 50
+#: Fewer than these make it steepest descent.
+LEAST_MEMORY = 5
 #: Sufficient decrease and curvature of the weak Wolfe conditions.
 _DECREASE, _CURVATURE = 1e-4, 0.9
 #: Steps tried along a direction.
 _TRIALS = 40
 #: Share of the objective that is rounding: a decrease below it cannot be seen.
 _ROUNDING = 1e-14
+#: Iterations in which neither objective nor gradient gets smaller, after which neither ever will.
+_IDLE = 20
 
 
-def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int) -> int:
+def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = MEMORY) -> int:
     """Return the memory of the history and of the vectors of one iteration."""
-    return 8 * n_columns * ((2 * MEMORY + 8) * n_coordinates + 8 * n_rows)
+    return 8 * n_columns * ((2 * memory + 8) * n_coordinates + 8 * n_rows)
+
+
+def affordable_memory(n_rows: int, n_coordinates: int, n_columns: int, budget: int) -> int:
+    """Return how many pairs fit into a budget of bytes, from `LEAST_MEMORY` to `MEMORY`."""
+    bare = lbfgs_bytes(n_rows, n_coordinates, n_columns, 0)
+    pair = lbfgs_bytes(n_rows, n_coordinates, n_columns, 1) - bare
+    return int(np.clip((budget - bare) // pair, LEAST_MEMORY, MEMORY))
 
 
 class RowLoss(Protocol):
@@ -71,7 +82,9 @@ def lbfgs(
     start: np.ndarray,
     *,
     small_gradient: np.ndarray,
+    small_force: np.ndarray | float = np.inf,
     max_iter: int,
+    memory: int = MEMORY,
 ) -> Minimum:
     """Return a local minimum for each column.
 
@@ -86,11 +99,16 @@ def lbfgs(
     start : ndarray of shape (n_coordinates, c)
         Where to begin.
     small_gradient : ndarray of shape (c,)
-        Norm of the gradient below which a column has converged.
+        Norm of the gradient, without its constant, below which a column has converged.
+    small_force : ndarray of shape (c,)
+        The same for the constant, whose scale is not that of the functions.
     max_iter : int
         Most iterations.
+    memory : int
+        Pairs of steps and gradient changes that are remembered.
     """
     level = 0.0 if space.level is None else space.level
+    enough_force = np.broadcast_to(small_force, reg.shape)
     found, final = start.copy(), space.values(start) + level
     objective, converged = np.empty(len(reg)), np.zeros(len(reg), dtype=bool)
     columns = np.arange(len(reg))  # those still moving
@@ -101,11 +119,14 @@ def lbfgs(
     objective[:] = phi
     g = space.gradient(force) + 2.0 * reg * space.without_constant(x)
     evaluations, iteration = 1, 0
-    history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=MEMORY)
+    history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
     scale = 1.0 / (1.0 + 2.0 * reg)
     stuck = np.zeros(len(reg), dtype=bool)
+    idle, smallest = np.zeros(len(reg), dtype=int), np.full(len(reg), np.inf)
     while True:
-        content = space.dot(g, g) <= small_gradient[columns] ** 2
+        square = space.dot(g, g)
+        content = space.norm_dot(g, g) <= small_gradient[columns] ** 2
+        content &= np.abs(space.constants(g)) <= enough_force[columns]
         stop = content | stuck | (iteration >= max_iter)
         if stop.any():
             ended = columns[stop]
@@ -114,7 +135,8 @@ def lbfgs(
             go = ~stop
             columns, x, f, g = columns[go], x[:, go], f[:, go], g[:, go]
             phi, scale, stuck = phi[go], scale[go], stuck[go]
-            history = deque(((s[:, go], y[:, go], r[go]) for s, y, r in history), MEMORY)
+            idle, smallest, square = idle[go], smallest[go], square[go]
+            history = deque(((s[:, go], y[:, go], r[go]) for s, y, r in history), memory)
             if len(columns) == 0:
                 return Minimum(found, objective, final, evaluations, converged)
         direction = _direction(space, g, history, scale)
@@ -127,16 +149,18 @@ def lbfgs(
         step, phi_new, force = _line_search(
             space, loss, reg[columns], columns, x, f, phi, direction, change, slope
         )
-        stuck = step == 0.0
+        progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (square < smallest)
+        idle, smallest = np.where(progress, 0, idle + 1), np.minimum(square, smallest)
+        stuck = (step == 0.0) | (idle >= _IDLE)
         taken = direction * step
         x, f = x + taken, f + step * change
         g_new = space.gradient(force) + 2.0 * reg[columns] * space.without_constant(x)
         bend = g_new - g
-        product, square = space.dot(taken, bend), space.dot(bend, bend)
-        useful = (product > 0.0) & (square > 0.0)
+        product, curvature = space.dot(taken, bend), space.dot(bend, bend)
+        useful = (product > 0.0) & (curvature > 0.0)
         inverse = np.divide(1.0, product, out=np.zeros_like(product), where=useful)
         history.append((taken, bend, inverse))
-        scale = np.divide(product, square, out=scale.copy(), where=useful)
+        scale = np.divide(product, curvature, out=scale.copy(), where=useful)
         phi, g = phi_new, g_new
         evaluations += 1
         iteration += 1

@@ -1,27 +1,27 @@
-"""Conjugate directions in the inner product of the manifold, for n beyond the dense range.
+"""Conjugate directions for functions and for expansions, for n beyond the dense range.
 
 Write fᵀSf = max over h of 2hᵀSf − hᵀSh. For given multipliers c of the labels the best function
-values h solve
+values h and the best expansion α solve
 
-    (I + μKS) h = K Jᵀc + b·1 ,        α = Jᵀc − μSh ,
+    (K⁻¹ + μS) h = Jᵀc + b·K⁻¹1 ,        α = Jᵀc − μSh .
 
-a system that is symmetric in the inner product uᵀSv. In this inner product, unlike in the kernel's,
-filters of the graph are symmetric too, so the preconditioner of `graph_filter` is a good one.
+Where μKS is large the kernel hardly matters for h, and the Green's function of `graph_filter`
+gives it almost at once; α is a small difference of large numbers and takes the iterations.
 ``benchmarks/mnist3vs8.py`` counts the products with K beside those of Algorithm 1 of the paper.
 
 The multipliers are not known beforehand, so each iteration solves two l × l problems (`reduced`):
 
 * from above: the *true* objective is minimised over the span of expansions {k(·, xᵢ) labelled,
-  Sp for all directions p, all earlier residuals}. It falls monotonically, for every loss. Its
-  multipliers c give the right-hand side, and what the directions leave of it, filtered, is the
-  next direction;
+  all earlier residuals r, and r − μSp with p the Green's function applied to r}. It falls
+  monotonically, for every loss. r − μSp is what α lacks, up to the error of the Green's function;
 * from below: with h in the span of the directions P, orthonormal in uᵀ(S + μSKS)v, the objective
   can only be too small. Its optimum over all c and b, with K_JJ − μ(KSP)_J(KSP)_Jᵀ as reduced
-  kernel, is a lower bound that costs no product.
+  kernel, is a lower bound that costs no product. P holds the directions p and the values f of the
+  earlier solutions from above, whose images come with those of their residuals.
 
 The difference of the two is the certificate; in floating point it means something down to about
 1e-7 of the objective, and a lower bound that exceeds the objective by less counts as equal. All
-classes share the directions, so that each pass over K serves them all. The first passes take one
+classes share the directions, so that each pass over K serves them all. The first pass takes one
 column per labelled row, so that the answers to all multipliers are known roughly before the search
 for the right ones begins.
 """
@@ -37,14 +37,15 @@ from ..operators import Operator
 from ..risk import RegularizedRisk
 from ..spaces import Function
 from .driver import Step
-from .graph_filter import ManifoldPreconditioner
+from .graph_filter import GreenFunction
 from .reduced import ReducedProblem, reduced_problem
 
-#: Nyström columns of the preconditioner.
-N_LANDMARKS = 200
-#: Passes that take one column per labelled row (at most _BLOCK) before the search begins.
-_BLOCK_PASSES = 2
+#: Nyström columns of the Green's function.
+N_LANDMARKS = 400
+#: Most columns of the first pass, one per labelled row.
 _BLOCK = 128
+#: Columns up to which products with a basis are formed one by one.
+_FEW = 4
 #: Relative excess of the lower bound over the objective that rounding explains.
 _CONTRADICTION = 1e-7
 #: Share of the norm of K below which a direction is taken to lie in its null space.
@@ -56,8 +57,8 @@ _DEPENDENT = 1e-11
 def manifold_cg_bytes(n: int, n_labelled: int, n_columns: int, n_iter: int) -> int:
     """Return the memory of the vectors beyond K after ``n_iter`` iterations."""
     block = min(n_labelled, _BLOCK)
-    directions = 8 * n_columns * n_iter + 5 * _BLOCK_PASSES * block
-    return 8 * n * (directions + 5 * n_labelled + 6 * block + 2 * N_LANDMARKS)
+    directions = 10 * n_columns * n_iter + 5 * block
+    return 8 * n * (directions + 5 * n_labelled + 6 * block + 3 * N_LANDMARKS)
 
 
 def manifold_cg(
@@ -75,9 +76,10 @@ def manifold_cg(
     risk : RegularizedRisk
         The problem, any loss; γ_I > 0.
     tol : float
-        Content when the certified gap is below ``tol`` times the objective.
+        Content when the certified gap is below ``tol`` times the objective. Below 1e-7 each
+        iteration takes a second product with K.
     rng : numpy.random.Generator
-        For the preconditioner.
+        For the Green's function.
     start : ndarray of shape (n, k), optional
         Expansion coefficients to include in the first subspace (a warm start).
     exact : Operator, optional
@@ -87,7 +89,7 @@ def manifold_cg(
     K, S, mu, labelled = risk.gram, risk.smoothness, risk.ratio, risk.labelled
     n, l = risk.n_rows, len(labelled)
     K_labelled = K.columns(labelled)
-    precondition = ManifoldPreconditioner(K, S, mu, N_LANDMARKS, rng)
+    green = GreenFunction(K, S, mu, N_LANDMARKS, rng)
     expansions = _EnergyBasis(risk)
     directions = _ManifoldBasis(risk, K_labelled)
     units = np.zeros((n, l))
@@ -95,22 +97,30 @@ def manifold_cg(
     expansions.extend(units, K_labelled)
     if start is not None:
         expansions.extend(start, K @ start)
-    mixed = K_labelled if l <= _BLOCK else K_labelled @ rng.standard_normal((l, _BLOCK))
-    for _ in range(_BLOCK_PASSES):
-        p = precondition(directions.residual(mixed))
-        Sp, K_Sp = directions.extend(p, K)
-        expansions.extend(Sp, K_Sp)
+    mix = np.eye(l) if l <= _BLOCK else rng.standard_normal((l, _BLOCK))
+    force, K_force = units @ mix, K_labelled @ mix
+    p = green(force)
+    Sp = S @ p
+    new = force - mu * Sp
+    K_new = K @ new
+    directions.extend(p, Sp, (K_force - K_new) / mu)
+    expansions.extend(new, K_new)
 
     c: np.ndarray | None = None
-    ones_rough = S @ np.ones(n) if risk.fit_intercept else np.zeros(n)
+    best: tuple[float, np.ndarray, Function] | None = None
     iteration, lower, complete = 0, -np.inf, False
     while True:
-        problem, pull = expansions.reduced(ones_rough)
+        problem = expansions.reduced()
         c, b, _ = problem.solve(c)
-        z = expansions.KV[labelled].T @ c - np.outer(pull, b)
-        alpha, h = expansions.V @ z, expansions.KV @ z
+        alpha, h = expansions.solution(c, b)
+        if tol < _CONTRADICTION:  # the basis drifts from its images, and h is not that exact
+            h = K @ alpha
         f = Function(risk.space.coef_of(alpha), b, h + b, S @ (h + b))
         objective = float(risk.objective(f).sum())
+        # Near the end rounding may undo what little is gained.
+        if best is None or objective <= best[0]:
+            best = objective, alpha, f
+        objective, expansion, solution = best
         bound = directions.lower_bound()
         # A bound above the objective says that the directions have lost their orthogonality.
         exhausted = bound > objective * (1.0 + _CONTRADICTION)
@@ -118,31 +128,40 @@ def manifold_cg(
         iteration += 1
         finished = exhausted or complete or objective - lower <= tol * objective
         if finished:  # the last word is only of values computed afresh
-            values = (K if exact is None else exact) @ alpha + b
-            f = Function(f.coef, b, values, S @ values)
-            objective = float(risk.objective(f).sum())
+            values = (K if exact is None else exact) @ expansion + solution.intercept
+            solution = Function(solution.coef, solution.intercept, values, S @ values)
+            objective = float(risk.objective(solution).sum())
         gap = abs(objective - lower)
         converged = gap <= tol * objective
         # The lower bound is one for K as it is stored, and says nothing of another K.
         rounded = finished and exact is not None and not converged
         yield Step(
             iteration=iteration,
-            function=f,
+            function=solution,
             objective=objective,
             gap=None if rounded else gap,
             passes=K.passes + (0 if exact is None else exact.passes),
             converged=converged,
-            leave_one_out=partial(problem.leave_one_out, c, f.values[labelled]),
+            leave_one_out=partial(problem.leave_one_out, c, solution.values[labelled]),
         )
         if exhausted or complete or rounded:
             return
         residual = -alpha - mu * f.rough  # minus the gradient over γ_A
         residual[labelled] += c
-        p = precondition(directions.residual(K_labelled @ c + b))
-        size = directions.size
-        new, K_new = directions.extend(p, K, beside=residual)  # the one pass of the iteration
+        p = green(residual)
+        Sp = S @ p
+        new = np.hstack([residual, residual - mu * Sp])
+        K_new = K @ new  # the one pass of the iteration
+        K_residual, K_rest = np.hsplit(K_new, 2)
+        # The residual says what μSf is, and so its image what μKSf is.
+        K_Sf = (K_labelled @ c - (f.values - b) - K_residual) / mu
+        grown = directions.extend(
+            np.hstack([p, f.values]),
+            np.hstack([Sp, f.rough]),
+            np.hstack([(K_residual - K_rest) / mu, K_Sf]),
+        )
         # Nothing new for either span: both are complete, up to rounding.
-        complete = not expansions.extend(new, K_new) and directions.size == size
+        complete = not expansions.extend(new, K_new) and not grown
 
 
 class _Columns:
@@ -167,40 +186,41 @@ class _Columns:
 
 
 class _EnergyBasis:
-    """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf, f = Kα; their values KV, and SKV."""
+    """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf, f = Kα; and their values KV.
+
+    Kept besides: the values on the labelled rows (KV)_J, and the intercept's pull μ·1ᵀSKV.
+    """
 
     def __init__(self, risk: RegularizedRisk) -> None:
         self.risk = risk
         n = risk.n_rows
-        self._V, self._KV, self._SKV = _Columns(n), _Columns(n), _Columns(n)
+        self._V, self._KV = _Columns(n), _Columns(n)
+        self._on_labelled, self._pull = _Columns(len(risk.labelled)), _Columns(1)
+        self._ones_rough = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
         self._stretch = 0.0  # largest ‖KD‖/‖D‖ seen
-
-    @property
-    def V(self) -> np.ndarray:
-        return self._V.array
-
-    @property
-    def KV(self) -> np.ndarray:
-        return self._KV.array
 
     def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
         """Add directions, orthonormal to the basis and each other; return whether any was new."""
         S, mu = self.risk.smoothness, self.risk.ratio
+        V, KV = self._V.array, self._KV.array
         real = self._is_function(D, KD)
         D, KD = D[:, real], KD[:, real]
         S_KD = S @ KD
-        norms = np.sqrt(np.maximum((D * KD + mu * KD * S_KD).sum(axis=0), 1e-300))
+        norms = np.sqrt(np.maximum((KD * (D + mu * S_KD)).sum(axis=0), 1e-300))
         D, KD, S_KD = D / norms, KD / norms, S_KD / norms
         for _ in range(2):  # twice is enough
-            overlap = self.KV.T @ (D + mu * S_KD)
-            D, KD = D - self.V @ overlap, KD - self.KV @ overlap
-            S_KD -= self._SKV.array @ overlap
-        real = self._is_function(D, KD)
-        D, KD, S_KD = D[:, real], KD[:, real], S_KD[:, real]
-        turn = _orthonormalizer(D.T @ KD + mu * (KD.T @ S_KD), np.ones(D.shape[1]))
-        for columns, block in ((self._V, D), (self._KV, KD), (self._SKV, S_KD)):
-            columns.append(block @ turn)
-        return turn.shape[1] > 0
+            overlap = KV.T @ (D + mu * S_KD)
+            D, KD = D - _times(V, overlap), KD - _times(KV, overlap)
+            S_KD = S @ KD  # afresh: what is left of KD may be small
+            real = self._is_function(D, KD)
+            D, KD, S_KD = D[:, real], KD[:, real], S_KD[:, real]
+            turn = _orthonormalizer(KD.T @ (D + mu * S_KD), np.ones(D.shape[1]))
+            D, KD, S_KD = D @ turn, KD @ turn, S_KD @ turn
+        self._V.append(D)
+        self._KV.append(KD)
+        self._on_labelled.append(KD[self.risk.labelled])
+        self._pull.append(mu * (self._ones_rough @ KD)[None, :])
+        return D.shape[1] > 0
 
     def _is_function(self, D: np.ndarray, KD: np.ndarray) -> np.ndarray:
         """Return which columns lie outside the null space of K; there KD is rounding."""
@@ -209,75 +229,65 @@ class _EnergyBasis:
         self._stretch = max(self._stretch, float(stretch.max(initial=0.0)))
         return stretch > _NULL * self._stretch
 
-    def reduced(self, ones_rough: np.ndarray) -> tuple[ReducedProblem, np.ndarray]:
-        """Return the l × l problem over the span, and the intercept's pull on the basis."""
-        risk = self.risk
-        mu = risk.ratio
-        values = self.KV[risk.labelled]
-        pull = mu * (self.KV.T @ ones_rough)
-        problem = reduced_problem(
-            risk,
-            values @ values.T,
-            1.0 - values @ pull,
-            mu * float(ones_rough.sum()) - float(pull @ pull),
-        )
-        return problem, pull
+    def reduced(self) -> ReducedProblem:
+        """Return the l × l problem over the span."""
+        values, pull = self._on_labelled.array, self._pull.array[0]
+        sigma = self.risk.ratio * float(self._ones_rough.sum()) - float(pull @ pull)
+        return reduced_problem(self.risk, values @ values.T, 1.0 - values @ pull, sigma)
+
+    def solution(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the expansion that is best for multipliers c and intercept b, and its values."""
+        z = self._on_labelled.array.T @ c - np.outer(self._pull.array[0], b)
+        return _times(self._V.array, z), _times(self._KV.array, z)
 
 
 class _ManifoldBasis:
     """Directions P, orthonormal in uᵀ(S + μSKS)v, and the problem that bounds from below.
 
-    Kept as SP, the images P + μKSP, and on the labelled rows (KSP)_J.
+    Kept as SP, the images P + μKSP, on the labelled rows (KSP)_J, and the intercept's 1ᵀSP.
     """
 
     def __init__(self, risk: RegularizedRisk, K_labelled: np.ndarray) -> None:
         self.risk = risk
         self._K = K_labelled[risk.labelled]
         self._SP, self._images = _Columns(risk.n_rows), _Columns(risk.n_rows)
-        self._on_labelled = _Columns(len(risk.labelled))
+        self._on_labelled, self._pull = _Columns(len(risk.labelled)), _Columns(1)
 
-    @property
-    def size(self) -> int:
-        """Number of directions."""
-        return self._SP.array.shape[1]
-
-    def residual(self, rhs: np.ndarray) -> np.ndarray:
-        """Return rhs − (I + μKS)h for the h in the span that is best for it."""
-        return rhs - self._images.array @ (self._SP.array.T @ rhs)
-
-    def extend(
-        self, p: np.ndarray, K: Operator, beside: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Add directions; return [Sp, beside] and K times them. Cost: one product with K."""
+    def extend(self, p: np.ndarray, Sp: np.ndarray, K_Sp: np.ndarray) -> bool:
+        """Add directions, given with their images; return whether any was new."""
+        SP, P_images, on_labelled = self._SP.array, self._images.array, self._on_labelled.array
         # Only what S sees of p matters; the rest would be blown up by the scaling.
-        S = self.risk.smoothness
-        p = S.without_null_space(p)
-        Sp = S @ p
+        p = self.risk.smoothness.without_null_space(p)
         size = np.sqrt(np.maximum((p * Sp).sum(axis=0), 1e-300))
-        p, Sp = p / size, Sp / size
-        block = Sp if beside is None else np.hstack([Sp, beside])
-        K_block = K @ block
-        K_Sp = K_block[:, : p.shape[1]]
-        images, on_labelled = p + self.risk.ratio * K_Sp, K_Sp[self.risk.labelled]
+        Sp, images = Sp / size, (p + self.risk.ratio * K_Sp) / size
+        values = K_Sp[self.risk.labelled] / size
         before = (Sp * images).sum(axis=0)
         for _ in range(2):  # twice is enough
-            overlap = self._SP.array.T @ images
-            Sp, images = Sp - self._SP.array @ overlap, images - self._images.array @ overlap
-            on_labelled = on_labelled - self._on_labelled.array @ overlap
+            overlap = SP.T @ images
+            Sp, images = Sp - _times(SP, overlap), images - _times(P_images, overlap)
+            values = values - on_labelled @ overlap
         turn = _orthonormalizer(Sp.T @ images, before)
-        self._SP.append(Sp @ turn)
-        self._images.append(images @ turn)
-        self._on_labelled.append(on_labelled @ turn)
-        return block, K_block
+        Sp, images, values = Sp @ turn, images @ turn, values @ turn
+        self._SP.append(Sp)
+        self._images.append(images)
+        self._on_labelled.append(values)
+        self._pull.append(Sp.sum(axis=0, keepdims=True))
+        return Sp.shape[1] > 0
 
     def lower_bound(self) -> float:
         """Return a lower bound of the optimum, summed over the columns; see the module."""
-        mu, B = self.risk.ratio, self._on_labelled.array
-        pull = self._SP.array.sum(axis=0)  # PᵀS1
+        mu, B, pull = self.risk.ratio, self._on_labelled.array, self._pull.array[0]
         problem = reduced_problem(
             self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ pull), mu * float(pull @ pull)
         )
         return float(problem.lower_bound(*problem.solve()[:2]).sum())
+
+
+def _times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A @ B; where B has few columns, one by one, for which BLAS need not copy A."""
+    if not 0 < B.shape[1] <= _FEW:
+        return A @ B
+    return np.array([A @ column for column in B.T]).T
 
 
 def _orthonormalizer(gram: np.ndarray, before: np.ndarray) -> np.ndarray:

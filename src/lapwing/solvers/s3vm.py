@@ -28,7 +28,7 @@ from scipy.special import entr, expit
 
 from ..losses.margin import Pair, bump, smooth_hinge, squared_hinge, two_sided_hinge
 from ..spaces import AffineSpace
-from .lbfgs import Minimum, RowLoss, lbfgs
+from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
 
 #: First weight of the unlabelled rows, relative to λ', and its growth (Sindhwani & Keerthi, 2006).
 _FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
@@ -61,6 +61,8 @@ class MarginProblem:
         Share of positive rows among the unlabelled, for methods that decide labels.
     disturbance : ndarray of shape (n, c) or None
         Random factors of the weights in all stages but the last, so that restarts differ.
+    memory : int
+        Pairs that L-BFGS remembers.
     """
 
     space: AffineSpace
@@ -73,6 +75,12 @@ class MarginProblem:
     reg_unlabeled: np.ndarray
     positive_ratio: np.ndarray | None = None
     disturbance: np.ndarray | None = None
+    memory: int = MEMORY
+
+    def values(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the values of functions on all rows, level included."""
+        level = self.space.level
+        return self.space.values(vectors) + (0.0 if level is None else level)
 
     def row_loss(
         self,
@@ -106,12 +114,24 @@ class MarginProblem:
 
 @dataclass(frozen=True)
 class Stage:
-    """The end of one stage: its name, the functions found, the evaluations they took."""
+    """The end of one stage.
+
+    Attributes
+    ----------
+    name : str
+        What the stage was.
+    minimum : Minimum
+        The functions found.
+    evaluations : int
+        What they took.
+    settled : bool
+        Whether this is the last stage and no label changes any more.
+    """
 
     name: str
     minimum: Minimum
     evaluations: int
-    last: bool = False
+    settled: bool = False
 
 
 class _Descent:
@@ -123,8 +143,11 @@ class _Descent:
         space, level = problem.space, problem.space.level
         zero = np.zeros((space.n_rows, len(problem.reg)))
         _, force = supervised(zero if level is None else zero + level, np.arange(len(problem.reg)))
-        g = space.gradient(force)
-        self.small_gradient = tol * np.sqrt(np.maximum(space.dot(g, g), 1e-300))
+        # Forces of the two classes may cancel; those of one sign do not.
+        g = space.gradient(np.hstack([force, np.abs(force)]))
+        square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
+        self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
+        self.small_force = tol * np.abs(force).sum(axis=0)
 
     def __call__(self, loss: RowLoss, start: np.ndarray) -> Minimum:
         problem = self.problem
@@ -134,7 +157,9 @@ class _Descent:
             problem.reg,
             start,
             small_gradient=self.small_gradient,
+            small_force=self.small_force,
             max_iter=self.max_iter,
+            memory=problem.memory,
         )
 
 
@@ -177,9 +202,9 @@ def quasi_newton(
         start = stage.minimum.vectors
     else:
         annealing = annealing[-1:]
-    for share in annealing:
+    for i, share in enumerate(annealing):
         minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), start)
-        last = share == annealing[-1]
+        last = i == len(annealing) - 1
         yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, last)
         start = minimum.vectors
 
@@ -207,7 +232,7 @@ def concave_convex(
         yield (stage := _supervised(problem, descend, supervised))
         start, values = stage.minimum.vectors, stage.minimum.values
     else:
-        values = _values(problem, start)
+        values = problem.values(start)
     side = np.sign(values[problem.unlabelled])
     for round_ in range(1, _ROUNDS + 1):
 
@@ -242,10 +267,10 @@ def label_switching(
         steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH)))
         shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
     else:
-        values = _values(problem, start)
+        values = problem.values(start)
     labels = _labels_by_rank(problem, values)
     for share in shares:
-        evaluations = 0
+        evaluations, settled = 0, False
         for _ in range(_ROUNDS):
 
             def on_unlabelled(f: np.ndarray, columns: np.ndarray, y: np.ndarray = labels) -> Pair:
@@ -255,9 +280,12 @@ def label_switching(
             start, before = minimum.vectors, labels
             evaluations += minimum.evaluations
             labels = _labels_by_rank(problem, minimum.values)
-            if np.array_equal(labels, before):
+            settled = np.array_equal(labels, before)
+            if settled:
                 break
-        yield Stage(f"unlabelled rows at {share:.3g}", minimum, evaluations, share == 1.0)
+        yield Stage(
+            f"unlabelled rows at {share:.3g}", minimum, evaluations, share == 1.0 and settled
+        )
 
 
 def deterministic_annealing(
@@ -276,10 +304,10 @@ def deterministic_annealing(
         yield (stage := _supervised(problem, descend, supervised))
         start, values = stage.minimum.vectors, stage.minimum.values
     else:
-        values, temperatures = _values(problem, start), temperatures[-1:]
+        values, temperatures = problem.values(start), temperatures[-1:]
     p = np.zeros((len(problem.unlabelled), len(problem.reg)))
     for temperature in temperatures:
-        evaluations = 0
+        evaluations, settled = 0, False
         last = temperature == temperatures[-1]
         for _ in range(_ROUNDS):
             before, p = p, _probabilities(problem, values, temperature)
@@ -295,11 +323,12 @@ def deterministic_annealing(
             minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
             start, values = minimum.vectors, minimum.values
             evaluations += minimum.evaluations
-            if (weights * np.abs(p - before)).sum(axis=0).max(initial=0.0) < _SETTLED:
+            settled = (weights * np.abs(p - before)).sum(axis=0).max(initial=0.0) < _SETTLED
+            if settled:
                 break
         entropy = (weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, last)
+        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, last and settled)
         if last:
             return
 
@@ -307,11 +336,6 @@ def deterministic_annealing(
 def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:
     minimum = descend(loss, problem.space.zeros(len(problem.reg)))
     return Stage("supervised", minimum, minimum.evaluations)
-
-
-def _values(problem: MarginProblem, vectors: np.ndarray) -> np.ndarray:
-    level = problem.space.level
-    return problem.space.values(vectors) + (0.0 if level is None else level)
 
 
 def _labels_by_rank(problem: MarginProblem, values: np.ndarray) -> np.ndarray:

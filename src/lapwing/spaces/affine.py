@@ -88,8 +88,11 @@ class AffineSpace:
 
     def dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the inner products, column by column, constants included."""
-        total = self.norm_dot(f, g)
-        return total if self._constant is None else total + f[self._constant] * g[self._constant]
+        return self.norm_dot(f, g) + self.constants(f) * self.constants(g)
+
+    def constants(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the free constants, zero where there are none."""
+        return np.zeros(vectors.shape[1]) if self._constant is None else vectors[self._constant]
 
     def norm_dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the inner products without constants: those of the regulariser."""
@@ -112,8 +115,7 @@ class AffineSpace:
         """
         coef = vectors[self._coef]
         if self.balance is None:
-            constant = self._constant
-            return coef, np.zeros(coef.shape[1]) if constant is None else vectors[constant]
+            return coef, self.constants(vectors)
         assert self.level is not None and self._center is not None
         return coef, self.level[columns] - self._center @ coef
 
