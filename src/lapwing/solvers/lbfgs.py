@@ -82,7 +82,7 @@ def lbfgs(
     start: np.ndarray,
     *,
     small_gradient: np.ndarray,
-    small_force: np.ndarray | float = np.inf,
+    small_force: np.ndarray | None = None,
     max_iter: int,
     memory: int = MEMORY,
 ) -> Minimum:
@@ -100,15 +100,15 @@ def lbfgs(
         Where to begin.
     small_gradient : ndarray of shape (c,)
         Norm of the gradient, without its constant, below which a column has converged.
-    small_force : ndarray of shape (c,)
-        The same for the constant, whose scale is not that of the functions.
+    small_force : ndarray of shape (c,), optional
+        The same for the constant, whose scale is not that of the functions; by default the same.
     max_iter : int
         Most iterations.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     """
     level = 0.0 if space.level is None else space.level
-    enough_force = np.broadcast_to(small_force, reg.shape)
+    small_force = small_gradient if small_force is None else small_force
     found, final = start.copy(), space.values(start) + level
     objective, converged = np.empty(len(reg)), np.zeros(len(reg), dtype=bool)
     columns = np.arange(len(reg))  # those still moving
@@ -126,7 +126,7 @@ def lbfgs(
     while True:
         square = space.dot(g, g)
         content = space.norm_dot(g, g) <= small_gradient[columns] ** 2
-        content &= np.abs(space.constants(g)) <= enough_force[columns]
+        content &= np.abs(space.constants(g)) <= small_force[columns]
         stop = content | stuck | (iteration >= max_iter)
         if stop.any():
             ended = columns[stop]

@@ -113,13 +113,15 @@ def manifold_cg(
         problem = expansions.reduced()
         c, b, _ = problem.solve(c)
         alpha, h = expansions.solution(c, b)
-        if tol < _CONTRADICTION:  # the basis drifts from its images, and h is not that exact
-            h = K @ alpha
         f = Function(risk.space.coef_of(alpha), b, h + b, S @ (h + b))
-        objective = float(risk.objective(f).sum())
+        found = f
+        if tol < _CONTRADICTION:  # the basis drifts from its images, and h is not that exact
+            values = K @ alpha + b
+            found = Function(f.coef, b, values, S @ values)
+        objective = float(risk.objective(found).sum())
         # Near the end rounding may undo what little is gained.
         if best is None or objective <= best[0]:
-            best = objective, alpha, f
+            best = objective, alpha, found
         objective, expansion, solution = best
         bound = directions.lower_bound()
         # A bound above the objective says that the directions have lost their orthogonality.
