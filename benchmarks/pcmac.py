@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--solvers", nargs="+", default=SOLVERS, choices=SOLVERS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    X, truth = data_set("pcmac", None)
+    X, truth = data_set("pcmac")
     (splits,) = load("pcmac.npz", "splits")
     (features,) = feature_sets("pcmac", X, len(truth))
     ratio = float(np.mean(truth > 0))
