@@ -379,9 +379,11 @@ def test_rows_of_weight_zero_are_not_there(solver):
 def test_unlabelled_rows_all_of_weight_zero_leave_the_supervised_machine():
     X, y, _ = blobs()
     with pytest.warns(UserWarning, match="no row is unlabelled"):
-        machine = S3VC().fit(X, y, sample_weight=(y != -1).astype(float))
-    expected = S3VC(reg_unlabeled=0.0).fit(X, y)
-    np.testing.assert_array_equal(machine.decision_function(X), expected.decision_function(X))
+        machine = S3VC(tol=1e-8).fit(X, y, sample_weight=(y != -1).astype(float))
+    expected = S3VC(reg_unlabeled=0.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(
+        machine.decision_function(X), expected.decision_function(X), atol=1e-6
+    )
 
 
 @every_solver
@@ -474,7 +476,7 @@ def test_added_labels_keep_the_landmarks(landmarks, random_state):
     machine.add_labels(np.array([], dtype=int), [])
     np.testing.assert_array_equal(machine.support_, rows)
     np.testing.assert_allclose(machine.decision_function(X), before, atol=1e-6)
-    assert machine.n_iter_ == 1
+    assert machine.n_iter_ <= 4
     machine.add_labels([50], [truth[50]])
     np.testing.assert_array_equal(machine.support_, rows)
 
@@ -504,9 +506,9 @@ def test_warm_start_begins_at_the_last_solution():
     machine = S3VC(warm_start=True, tol=1e-6, max_iter=1000).fit(X, y)
     values, probability = machine.decision_function(X), machine.predict_proba(X)
     machine.fit(X, y)
-    assert machine.n_iter_ == 1
-    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-9)
-    np.testing.assert_allclose(machine.predict_proba(X), probability, atol=1e-9)
+    assert machine.n_iter_ <= 4
+    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-6)
+    np.testing.assert_allclose(machine.predict_proba(X), probability, atol=1e-6)
     other, labels, _ = blobs(n=30, seed=3)
     fresh = S3VC(tol=1e-6, max_iter=1000).fit(other, labels)
     np.testing.assert_array_equal(
@@ -847,9 +849,9 @@ def test_ratio_of_the_wrong_length_or_sum_or_word_is_refused():
           for value in (-1e-9, np.nan, np.inf)),
         ("solver", "newton", "solver must be one of quasi-newton, cccp"),
         ("landmarks", "first", "landmarks must be 'random', 'kmeans' or 'pca'"),
-        ("n_landmarks", 0, "n_landmarks must be at least 1"),
+        ("n_landmarks", 0, "n_landmarks must be a whole"),
         ("n_landmarks", 41, "n_landmarks=41 but X has 40 rows"),
-        ("n_init", 0, "n_init must be at least 1"),
+        ("n_init", 0, "n_init must be a whole"),
         ("calibration_folds", 1, "calibration_folds must be 0 or at least 2"),
         ("calibration_folds", -3, "calibration_folds must be 0 or at least 2"),
         *(("annealing", value, "annealing must be positive shares")
@@ -935,3 +937,91 @@ def test_rows_of_any_size_overflow_nowhere(solver, size):
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         fitted = fit_quietly(S3VC(solver=solver), size * X, y)
     assert np.isfinite(fitted.decision_function(size * X)).all()
+
+
+# ---------------------------------------------------------------- scales, and what reviews found
+
+
+@every_solver
+def test_the_origin_of_the_rows_does_not_matter(solver):
+    X, y, _ = blobs(n=40, gap=2.0)
+    settings = {"solver": solver, "calibration_folds": 0, "tol": 1e-6, "max_iter": 1000}
+    near = S3VC(**settings).fit(X, y)
+    far = S3VC(**settings).fit(X + 1e4, y)
+    assert far.result_.objective == pytest.approx(near.result_.objective, rel=1e-4)
+    np.testing.assert_array_equal(far.transduction_, near.transduction_)
+
+
+@pytest.mark.parametrize("stretch", [1e-6, 1e3, 1e8])
+def test_supervised_columns_of_unlike_scale_reach_the_optimum(stretch):
+    X, y, _ = blobs(n=60, gap=1.0)
+    known = y != -1
+    X = X * np.where(np.arange(X.shape[1]) % 2, stretch, 1.0)
+    rough = S3VC(reg_unlabeled=0.0, max_iter=5000).fit(X, y)
+    exact = S3VC(reg_unlabeled=0.0, tol=1e-9, max_iter=50_000).fit(X, y)
+    assert known.any()
+    assert rough.result_.objective <= exact.result_.objective * 1.01 + 1e-12
+
+
+def test_a_refit_with_other_landmarks_forgets_the_centres():
+    X, y, _ = blobs(n=60)
+    machine = S3VC("rbf", n_landmarks=10, landmarks="kmeans").fit(X, y)
+    for landmarks in ("random", "pca", "kmeans"):
+        machine.set_params(landmarks=landmarks).fit(X, y)
+        fresh = S3VC("rbf", n_landmarks=10, landmarks=landmarks).fit(X, y)
+        np.testing.assert_array_equal(machine.decision_function(X), fresh.decision_function(X))
+        assert hasattr(machine, "landmarks_") == (landmarks == "kmeans")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine"])
+def test_rows_to_predict_may_be_sparse_where_the_fitted_ones_were_not(kernel):
+    X, y, _ = blobs(n=60)
+    dense = S3VC(kernel).fit(X, y)
+    sparse = S3VC(kernel, gamma=0.5).fit(sp.csr_matrix(X), y)
+    for machine, other in ((dense, sp.csr_matrix(X)), (sparse, X)):
+        same = sp.csr_matrix(X) if other is X else X
+        np.testing.assert_allclose(
+            machine.decision_function(other), machine.decision_function(same), atol=1e-9
+        )
+        assert machine.predict_proba(other).shape == (60, 2)
+
+
+def test_rows_without_features_leave_the_constant():
+    y = np.full(60, -1)
+    y[:10] = np.arange(10) % 2
+    machine = S3VC(n_landmarks=1).fit(np.zeros((60, 3)), y)
+    assert np.isfinite(machine.decision_function(np.zeros((4, 3)))).all()
+
+
+def test_another_set_of_classes_starts_anew():
+    X, y, _ = blobs(n=60, gap=1.0)
+    machine = S3VC(warm_start=True).fit(X, y)
+    renamed = np.where(y == -1, -1, np.where(y == 0, 2, 1))  # classes 1 and 2, mirrored
+    fresh = S3VC().fit(X, renamed)
+    np.testing.assert_array_equal(
+        machine.fit(X, renamed).decision_function(X), fresh.decision_function(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("annealing", (np.inf, 1.0)), ("annealing", (np.nan, 1.0)), ("max_iter", -3),
+        ("max_iter", None), ("n_landmarks", 10.0), ("n_init", 2.5), ("reg", "a"), ("reg", None),
+        ("positive_ratio", {0: 0.5}), ("positive_ratio", 7), ("positive_ratio", "labelled"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("reg_unlabeled", [0.0, 1.0])
+def test_odd_parameters_are_value_errors(name, value, reg_unlabeled):
+    X, y, _ = blobs(n=60)
+    with pytest.raises(ValueError, match=name):
+        S3VC(**{"reg_unlabeled": reg_unlabeled, name: value}).fit(X, y)
+
+
+def test_a_failed_refit_leaves_the_machine_as_it_was():
+    X, y, _ = blobs(n=60)
+    machine = S3VC("rbf").fit(X, y)
+    before = machine.decision_function(X)
+    with pytest.raises(MemoryError):
+        machine.set_params(kernel="linear", memory_limit=10).fit(X, y)
+    np.testing.assert_array_equal(machine.decision_function(X), before)

@@ -77,6 +77,7 @@ class Case:
             row_loss,
             REG[columns],
             space.zeros(len(columns)) if start is None else start[:, columns],
+            small_decrease=0.0,
             small_gradient=np.full(len(columns), tol),
             max_iter=max_iter,
         )
@@ -201,13 +202,13 @@ def test_more_regularisation_means_a_smaller_norm():
     assert (np.diff(norms) < 0).all()
 
 
-def test_a_start_at_the_optimum_costs_one_evaluation():
+def test_a_start_at_the_optimum_costs_few_evaluations():
     case = Case("kernel", "held", "squared_hinge")
     found = case.descend(tol=1e-6)
     again = case.descend(tol=1e-6, start=found.vectors)
-    assert again.evaluations == 1
+    assert again.evaluations <= 4  # three iterations must bring little before it is believed
     assert again.converged.all()
-    np.testing.assert_array_equal(again.vectors, found.vectors)
+    np.testing.assert_allclose(again.values, found.values, atol=1e-6)
 
 
 def test_starts_are_left_alone():
@@ -224,11 +225,20 @@ def test_too_few_iterations_are_told_column_by_column():
     tolerance = np.array([1e9, 1e-12, 1e-12, 1e9])
     found = lbfgs(
         case.space, case.row_loss, REG, case.space.zeros(4),
-        small_gradient=tolerance, max_iter=2,
+        small_decrease=1e9, small_gradient=tolerance, max_iter=5,
     )  # fmt: skip
     np.testing.assert_array_equal(found.converged, [True, False, False, True])
-    assert not found.vectors[:, [0, 3]].any()
-    assert found.vectors[:, [1, 2]].any()
+
+
+def test_a_small_gradient_is_believed_only_when_little_is_gained():
+    # Rows of tiny norm have tiny gradients, however far the optimum is.
+    case = Case("dense", "held", "squared_hinge")
+    space = AffineSpace(LinearSpace(1e-6 * case.X), case.space.balance, case.space.level)
+    found = lbfgs(
+        space, case.row_loss, REG * 1e-12, space.zeros(4),
+        small_decrease=1e-12, small_gradient=np.full(4, 1e3), max_iter=5000,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.objective, case.descend().objective, rtol=1e-6)
 
 
 def test_a_tolerance_below_rounding_ends_all_the_same():
@@ -246,7 +256,7 @@ def test_the_scale_of_the_rows_does_not_matter(scale):
     scaled.space = AffineSpace(LinearSpace(scale * case.X))
     found = lbfgs(
         scaled.space, case.row_loss, REG * scale**2, scaled.space.zeros(4),
-        small_gradient=np.full(4, 1e-9 * min(scale, 1.0)), max_iter=5000,
+        small_decrease=0.0, small_gradient=np.full(4, 1e-9 * min(scale, 1.0)), max_iter=5000,
     )  # fmt: skip
     expected = case.descend()
     np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-6)

@@ -99,22 +99,20 @@ def make_columns(
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
         folds = [out for _, out in splitter.split(truth, truth)]
     runs = n_init + len(folds)
-    weights = np.repeat(data.weights[:, None], runs * n_classes, axis=1)
-    known = np.repeat(data.row_weights[data.index][:, None], runs * n_classes, axis=1)
+    weights = np.repeat(data.weights[:, None] / data.weights.max(), runs * n_classes, axis=1)
+    given = data.row_weights[data.index]
+    known = np.repeat(given[:, None] / given.max(), runs * n_classes, axis=1)
     for j, rows in enumerate(folds):
         first = (n_init + j) * n_classes
         weights[rows, first : first + n_classes] = 0.0
         known[rows, first : first + n_classes] = 0.0
     targets = np.tile(data.targets, runs)
     ratio = None
-    if isinstance(positive_ratio, str):
-        if positive_ratio != "labeled":
-            raise ValueError(
-                f"positive_ratio must be 'labeled', shares or None, got {positive_ratio!r}"
-            )
+    shares = given_ratio(positive_ratio, n_labels)
+    if shares is not None:
+        ratio = np.tile(shares, runs)
+    elif positive_ratio is not None:  # "labeled"
         ratio = (known * (targets > 0)).sum(axis=0) / known.sum(axis=0)
-    elif positive_ratio is not None:
-        ratio = np.tile(_given_ratio(positive_ratio, n_labels), runs)
     disturbance = None
     if n_init > 1:
         disturbance = np.ones((len(data.values), runs * n_classes))
@@ -126,9 +124,19 @@ def make_columns(
     )
 
 
-def _given_ratio(positive_ratio: Any, n_labels: int) -> np.ndarray:
-    """Return the share of each column's positive class, after refusing what cannot be one."""
-    shares = np.asarray(positive_ratio, dtype=float)
+def given_ratio(positive_ratio: Any, n_labels: int) -> np.ndarray | None:
+    """Return the share of each column's positive class, after refusing what cannot be one.
+
+    None if it is not given but "labeled" or free.
+    """
+    if positive_ratio is None or (isinstance(positive_ratio, str) and positive_ratio == "labeled"):
+        return None
+    try:
+        shares = np.asarray(positive_ratio, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"positive_ratio must be 'labeled', shares or None, got {positive_ratio!r}"
+        ) from None
     if np.any(~(shares > 0)) or np.any(~(shares < 1)):
         raise ValueError(f"positive_ratio must lie between 0 and 1, got {positive_ratio!r}")
     if shares.ndim == 0 and n_labels == 2:
@@ -158,22 +166,23 @@ def margin_steps(
     on the unlabelled rows before the first stage of a warm start.
     """
     space, unlabelled = problem.space, problem.unlabelled
-    before = first = start
+    first = start
     origin = "supervised solution" if start is None else "last fit"
+    before: np.ndarray | None = None
     evaluations = 0
     for stage in stages:
-        minimum = stage.minimum
+        minimum, last = stage.minimum, stage.settled is not None
         # Before the last stage restarts have objectives of their own.
-        best = np.arange(columns.n_classes)
-        if stage.settled:
-            best = columns.best(minimum.objective)
+        best = columns.best(minimum.objective) if last else np.arange(columns.n_classes)
         values = minimum.values[:, best]
         coef, intercept = space.coef_and_intercept(minimum.vectors[:, best], best)
         now = decisions(values[unlabelled])
-        moved = 0 if before is None else int(np.sum(now != before))
+        earlier = start if before is None else decisions(before[:, best])
+        moved = 0 if earlier is None else int(np.sum(now != earlier))
+        before = minimum.values[unlabelled]
         first = now if first is None else first
         evaluations += stage.evaluations
-        settled = stage.settled or only_first
+        settled = only_first or (stage.settled is not None and bool(stage.settled[best].all()))
         converged = bool(settled and minimum.converged[best].all())
         if only_first:
             remark = "the unlabelled rows are not used, this is the supervised machine"
@@ -198,6 +207,5 @@ def margin_steps(
             details={"stage": stage.name, "evaluations": stage.evaluations, "moved": moved},
             remark=remark,
         )
-        before = now
         if only_first:
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ from ..spaces import (
     submatrix_features,
 )
 from .classifier import KernelClassifier, LabelledData
-from .margin_columns import Columns, make_columns, margin_steps
+from .margin_columns import Columns, given_ratio, make_columns, margin_steps
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 #: Those whose functions are held at the mean 2·ratio − 1; the others label by ratio.
@@ -108,7 +109,7 @@ class S3VC(KernelClassifier):
         Weights of the labelled rows of each class.
     n_init : int, default=1
         Runs, of which the one with the lowest objective is kept. All but the first give the rows
-        random weights until the last stage.
+        random weights until the last stage ("cccp": in the supervised one).
     calibration_folds : int, default=5
         Folds of the labelled rows that are fitted along, for `predict_proba`; 0 fits none, and
         probabilities then rest on the fitted values themselves.
@@ -247,7 +248,9 @@ class S3VC(KernelClassifier):
         self
         """
         self._check_parameters()
+        classes = getattr(self, "classes_", [])
         data = self._check_data(X, y, sample_weight)
+        given_ratio(self.positive_ratio, len(self.classes_))
         unlabelled = np.flatnonzero(~data.labelled & (data.row_weights > 0))
         supervised = len(unlabelled) == 0 or self.reg_unlabeled == 0
         if len(unlabelled) == 0:
@@ -257,7 +260,7 @@ class S3VC(KernelClassifier):
                 stacklevel=2,
             )
         previous = self._previous_solution(data.X) if self.warm_start and not supervised else None
-        warm = previous is not None and previous[0].shape[1] == data.targets.shape[1]
+        warm = previous is not None and np.array_equal(classes, self.classes_)
         if not warm:
             self._seed = check_random_state(self.random_state).randint(2**31)
         # A warm fit draws no folds but needs the landmarks of the last one: two streams.
@@ -270,7 +273,8 @@ class S3VC(KernelClassifier):
             n_folds=0 if warm else self.calibration_folds,
             rng=for_columns,
         )
-        space = self._space(data.X, columns.size, for_landmarks)
+        kernel = self._make_kernel(data.X)
+        space = self._space(kernel, data.X, columns.size, for_landmarks)
         problem = self._problem(data, unlabelled, columns, space)
         start = before = None
         if warm and previous is not None and previous[0].shape[0] == space.n_coef:
@@ -284,25 +288,34 @@ class S3VC(KernelClassifier):
             self._stages(problem, start), problem, columns, only_first=supervised, start=before
         )
         step, result = self._drive(self.solver, steps, np.iinfo(int).max, [], stacklevel=3)
-        self._store_solution(data.X, step.function, result)
-        calibrated = getattr(self, "_temperature", None)
+        self._store_solution(kernel, data.X, step.function, result)
+        known = self._temperature if warm else None
         self._store_labels(data, step)
-        if warm and calibrated is not None:  # no folds were fitted along: keep what is known
-            self._temperature = calibrated
+        if known is not None and self._calibrated:  # no folds were fitted along: keep it
+            self._temperature = known
+        else:
+            self._calibrated: bool = len(columns.folds) > 0
         if not supervised:
             self._warn_of_one_class(unlabelled, problem)
         return self
 
-    def _space(self, X: Any, n_columns: int, rng: np.random.Generator) -> Space:
+    def _space(
+        self, kernel: Kernel | None, X: Any, n_columns: int, rng: np.random.Generator
+    ) -> Space:
         """Choose the space from kernel, landmarks and memory, before allocating."""
         n = X.shape[0]
-        kernel = self.kernel_ = self._make_kernel(X)
         self._features: Features | None = None
         self._landmark_rows: np.ndarray | None = None
+        self._centres: np.ndarray | None = None
         budget = memory_budget(self.memory_limit)
         work = partial(lbfgs_bytes, n, n_columns=n_columns, memory=LEAST_MEMORY)
         if self.n_landmarks is not None:
             m = self.n_landmarks
+            if m > n:
+                raise ValueError(
+                    f"n_landmarks={m} but X has {n} rows: choose at most as many landmarks as "
+                    "rows, or None for all"
+                )
             stored = 16 * n * m + (gram_bytes(n, "float64") if self.landmarks == "pca" else 0)
             self._check_room(stored + work(m), budget, n)
             self._features = self._make_features(kernel, X, rng)
@@ -328,19 +341,14 @@ class S3VC(KernelClassifier):
     def _make_features(self, kernel: Kernel | None, X: Any, rng: np.random.Generator) -> Features:
         n, m = X.shape[0], self.n_landmarks
         assert m is not None
-        if m > n:
-            raise ValueError(
-                f"n_landmarks={m} but X has {n} rows: choose at most as many landmarks as rows, "
-                "or None for all"
-            )
         if self.landmarks == "kmeans":
             if kernel is None:
                 raise ValueError(
                     "landmarks='kmeans' needs rows, and kernel='precomputed' has none: use "
                     "landmarks='random' or 'pca'"
                 )
-            self.landmarks_ = kmeans_landmarks(X, m, rng)
-            return landmark_features(kernel, X, self.landmarks_)
+            self._centres = kmeans_landmarks(X, m, rng)
+            return landmark_features(kernel, X, self._centres)
         if self.landmarks == "pca":
             if kernel is None:
                 return principal_features(np.asarray(X, dtype=np.float64), m, rng)
@@ -355,9 +363,12 @@ class S3VC(KernelClassifier):
     def _problem(
         self, data: LabelledData, unlabelled: np.ndarray, columns: Columns, space: Space
     ) -> MarginProblem:
-        weights = data.row_weights[unlabelled]
-        weights = weights / max(weights.sum(), 1e-300)
+        row_weights = data.row_weights / data.row_weights.max()
+        weights = row_weights[unlabelled] / max(row_weights[unlabelled].sum(), 1e-300)
         balance = level = None
+        if self.fit_intercept:
+            # Any centre serves a free constant, and makes the descent independent of the origin.
+            balance = row_weights / row_weights.sum()
         if columns.ratio is not None and self.solver in _CENTERED and self.fit_intercept:
             balance = np.zeros(data.X.shape[0])
             balance[unlabelled] = weights
@@ -392,24 +403,26 @@ class S3VC(KernelClassifier):
             return label_switching(problem, **common)
         return deterministic_annealing(problem, **common)
 
-    def _store_solution(self, X: Any, f: Function, result: SolverResult) -> None:
+    def _store_solution(
+        self, kernel: Kernel | None, X: Any, f: Function, result: SolverResult
+    ) -> None:
         """Store the functions as expansions over rows or landmarks, or as weights."""
+        self.kernel_ = kernel
         self._space_coef = coef = f.coef
         self._fitted_basis = self._basis()
-        centres = self.__dict__.pop("landmarks_", None) if self._features is not None else None
         if self._features is not None:
             coef = self._features.back @ coef
             if self._landmark_rows is not None:
                 on_rows = np.zeros((X.shape[0], coef.shape[1]))
                 on_rows[self._landmark_rows] = coef
                 coef = on_rows
-            if isinstance(self.kernel_, LinearKernel):
-                rows = self.kernel_.prepare(X if centres is None else centres).data
+            if isinstance(kernel, LinearKernel):
+                rows = kernel.prepare(X if self._centres is None else self._centres).data
                 coef = np.asarray(rows.T @ coef)
-        self._features = None  # n × m numbers that prediction does not need
         self._store(X, Function(coef, f.intercept, f.values, f.rough), result)
-        if centres is not None:
-            self.landmarks_ = centres
+        if self._centres is not None:
+            self.landmarks_ = self._centres
+        del self._features, self._landmark_rows, self._centres  # prediction does not need them
 
     def _previous_solution(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         if super()._previous_solution(X) is None or self._basis() != self._fitted_basis:
@@ -449,30 +462,29 @@ class S3VC(KernelClassifier):
             )
 
     def _check_parameters(self) -> None:
-        for name in ("reg", "surrogate_gamma", "unlabeled_sharpness", "tol"):
+        for name in ("reg", "surrogate_gamma", "unlabeled_sharpness", "tol", "reg_unlabeled"):
+            value, zero = getattr(self, name), name == "reg_unlabeled"
+            fine = isinstance(value, Real) and np.isfinite(float(value))
+            if not (fine and (value > 0 or (zero and value == 0))):
+                allowed = "finite and not negative" if zero else "positive and finite"
+                raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        for name in ("n_init", "max_iter", "n_landmarks"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
-        if not (np.isfinite(self.reg_unlabeled) and self.reg_unlabeled >= 0):
-            raise ValueError(
-                f"reg_unlabeled must be finite and not negative, got {self.reg_unlabeled!r}"
-            )
+            optional = name == "n_landmarks" and value is None
+            if not (optional or (isinstance(value, Integral) and int(value) >= 1)):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
         if self.landmarks not in ("random", "kmeans", "pca"):
             raise ValueError(
                 f"landmarks must be 'random', 'kmeans' or 'pca', got {self.landmarks!r}"
             )
-        if self.n_landmarks is not None and self.n_landmarks < 1:
-            raise ValueError(f"n_landmarks must be at least 1 or None, got {self.n_landmarks!r}")
-        if self.n_init < 1:
-            raise ValueError(f"n_init must be at least 1, got {self.n_init!r}")
-        if self.calibration_folds != 0 and self.calibration_folds < 2:
-            raise ValueError(
-                f"calibration_folds must be 0 or at least 2, got {self.calibration_folds!r}"
-            )
+        folds = self.calibration_folds
+        if not (isinstance(folds, Integral) and (folds == 0 or folds >= 2)):
+            raise ValueError(f"calibration_folds must be 0 or at least 2, got {folds!r}")
         shares = np.asarray(self.annealing, dtype=float)
-        if shares.ndim != 1 or len(shares) == 0 or np.any(shares <= 0) or shares[-1] != 1.0:
+        fine = shares.ndim == 1 and len(shares) > 0 and np.isfinite(shares).all()
+        if not (fine and np.all(shares > 0) and shares[-1] == 1.0):
             raise ValueError(
                 f"annealing must be positive shares of reg_unlabeled that end with 1, got "
                 f"{self.annealing!r}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +53,11 @@ class Kernel:
     def diagonal(self, A: PreparedRows) -> np.ndarray:
         """Return k(a, a) for every row."""
         return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(len(A))])
+
+
+def _dense(X: Any) -> np.ndarray:
+    """Return dense rows."""
+    return X.toarray() if sp.issparse(X) else X
 
 
 def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
@@ -130,8 +136,8 @@ class GaussianKernel(Kernel):
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return centred rows and their squared norms."""
-        if self.center is not None:
-            X = X - self.center
+        if self.center is not None:  # the fitted rows are dense, so these may be
+            X = _dense(X) - self.center
         X = X.astype(dtype, copy=False)
         return PreparedRows(X, row_norms(X, squared=True))
 

@@ -25,6 +25,9 @@ LEAST_MEMORY = 5
 _DECREASE, _CURVATURE = 1e-4, 0.9
 #: Steps tried along a direction.
 _TRIALS = 40
+#: Iterations in a row that must promise and bring little before a small gradient is believed:
+#: how small a gradient is, depends on the scale of the columns, and the memory must grow first.
+_CALM = 3
 #: Share of the objective that is rounding: a decrease below it cannot be seen.
 _ROUNDING = 1e-14
 #: Iterations in which neither objective nor gradient gets smaller, after which neither ever will.
@@ -39,7 +42,7 @@ def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = M
 def affordable_memory(n_rows: int, n_coordinates: int, n_columns: int, budget: int) -> int:
     """Return how many pairs fit into a budget of bytes, from `LEAST_MEMORY` to `MEMORY`."""
     bare = lbfgs_bytes(n_rows, n_coordinates, n_columns, 0)
-    pair = lbfgs_bytes(n_rows, n_coordinates, n_columns, 1) - bare
+    pair = max(lbfgs_bytes(n_rows, n_coordinates, n_columns, 1) - bare, 1)
     return int(np.clip((budget - bare) // pair, LEAST_MEMORY, MEMORY))
 
 
@@ -81,6 +84,7 @@ def lbfgs(
     reg: np.ndarray,
     start: np.ndarray,
     *,
+    small_decrease: float,
     small_gradient: np.ndarray,
     small_force: np.ndarray | None = None,
     max_iter: int,
@@ -98,8 +102,11 @@ def lbfgs(
         λ of each column.
     start : ndarray of shape (n_coordinates, c)
         Where to begin.
+    small_decrease : float
+        Share of the objective; decreases below it are little.
     small_gradient : ndarray of shape (c,)
-        Norm of the gradient, without its constant, below which a column has converged.
+        Norm of the gradient, without its constant, below which a column has converged if the last
+        iterations have brought little.
     small_force : ndarray of shape (c,), optional
         The same for the constant, whose scale is not that of the functions; by default the same.
     max_iter : int
@@ -120,13 +127,17 @@ def lbfgs(
     g = space.gradient(force) + 2.0 * reg * space.without_constant(x)
     evaluations, iteration = 1, 0
     history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
-    scale = 1.0 / (1.0 + 2.0 * reg)
+    # The first step is at most one long; rows of large norm would overflow with another.
+    scale = 1.0 / np.maximum(1.0 + 2.0 * reg, np.sqrt(np.maximum(space.dot(g, g), 0.0)))
     stuck = np.zeros(len(reg), dtype=bool)
+    calm = np.zeros(len(reg), dtype=int)
+    little = max(small_decrease, _ROUNDING)
     idle, smallest = np.zeros(len(reg), dtype=int), np.full(len(reg), np.inf)
     while True:
         square = space.dot(g, g)
         content = space.norm_dot(g, g) <= small_gradient[columns] ** 2
         content &= np.abs(space.constants(g)) <= small_force[columns]
+        content &= (calm >= _CALM) | (square <= 0.0)
         stop = content | stuck | (iteration >= max_iter)
         if stop.any():
             ended = columns[stop]
@@ -135,7 +146,7 @@ def lbfgs(
             go = ~stop
             columns, x, f, g = columns[go], x[:, go], f[:, go], g[:, go]
             phi, scale, stuck = phi[go], scale[go], stuck[go]
-            idle, smallest, square = idle[go], smallest[go], square[go]
+            idle, smallest, square, calm = idle[go], smallest[go], square[go], calm[go]
             history = deque(((s[:, go], y[:, go], r[go]) for s, y, r in history), memory)
             if len(columns) == 0:
                 return Minimum(found, objective, final, evaluations, converged)
@@ -149,6 +160,8 @@ def lbfgs(
         step, phi_new, force = _line_search(
             space, loss, reg[columns], columns, x, f, phi, direction, change, slope
         )
+        most = np.maximum(phi - phi_new, -slope)
+        calm = np.where(most <= little * np.abs(phi), calm + 1, 0)
         progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (square < smallest)
         idle, smallest = np.where(progress, 0, idle + 1), np.minimum(square, smallest)
         stuck = (step == 0.0) | (idle >= _IDLE)

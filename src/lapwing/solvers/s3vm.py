@@ -41,6 +41,10 @@ _COLD, _SETTLED = 1e-6, 1e-6
 _ROUNDS = 50
 
 
+#: Loss and derivative of unlabelled rows, from their values and the numbers of the columns.
+UnlabelledLoss = Callable[[np.ndarray, np.ndarray], Pair]
+
+
 @dataclass(frozen=True)
 class MarginProblem:
     """The data of the objective; c columns.
@@ -85,7 +89,7 @@ class MarginProblem:
     def row_loss(
         self,
         on_labelled: Callable[[np.ndarray, np.ndarray], Pair],
-        on_unlabelled: Callable[[np.ndarray, np.ndarray], Pair] | None = None,
+        on_unlabelled: UnlabelledLoss | None = None,
         share: float = 0.0,
     ) -> RowLoss:
         """Return the loss of all rows with the unlabelled ones at ``share`` of their weight.
@@ -124,14 +128,14 @@ class Stage:
         The functions found.
     evaluations : int
         What they took.
-    settled : bool
-        Whether this is the last stage and no label changes any more.
+    settled : ndarray of bool, shape (c,), or None
+        In the last stage: the columns in which no label changes any more. None in others.
     """
 
     name: str
     minimum: Minimum
     evaluations: int
-    settled: bool = False
+    settled: np.ndarray | None = None
 
 
 class _Descent:
@@ -140,6 +144,7 @@ class _Descent:
     def __init__(self, problem: MarginProblem, supervised: RowLoss, tol: float, max_iter: int):
         self.problem = problem
         self.max_iter = max_iter
+        self.small_decrease = tol**2  # near a minimum decreases go with the square of gradients
         space, level = problem.space, problem.space.level
         zero = np.zeros((space.n_rows, len(problem.reg)))
         _, force = supervised(zero if level is None else zero + level, np.arange(len(problem.reg)))
@@ -156,6 +161,7 @@ class _Descent:
             loss,
             problem.reg,
             start,
+            small_decrease=self.small_decrease,
             small_gradient=self.small_gradient,
             small_force=self.small_force,
             max_iter=self.max_iter,
@@ -204,8 +210,8 @@ def quasi_newton(
         annealing = annealing[-1:]
     for i, share in enumerate(annealing):
         minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), start)
-        last = i == len(annealing) - 1
-        yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, last)
+        settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
+        yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, settled)
         start = minimum.vectors
 
 
@@ -235,17 +241,14 @@ def concave_convex(
         values = problem.values(start)
     side = np.sign(values[problem.unlabelled])
     for round_ in range(1, _ROUNDS + 1):
-
-        def on_unlabelled(f: np.ndarray, columns: np.ndarray, side: np.ndarray = side) -> Pair:
-            value, slope = two_sided_hinge(f, surrogate_gamma)
-            return value - side[:, columns] * f, slope - side[:, columns]
-
+        on_unlabelled = tangent_loss(side, surrogate_gamma)
         minimum = descend(problem.row_loss(on_labelled, on_unlabelled, 1.0), start)
         start, before = minimum.vectors, side
         side = np.sign(minimum.values[problem.unlabelled])
-        settled = np.array_equal(side, before)
-        yield Stage(f"round {round_}", minimum, minimum.evaluations, settled)
-        if settled:
+        settled = np.all(side == before, axis=0)
+        last = bool(settled.all()) or round_ == _ROUNDS
+        yield Stage(f"round {round_}", minimum, minimum.evaluations, settled if last else None)
+        if last:
             return
 
 
@@ -255,8 +258,8 @@ def label_switching(
     """Yield the stages of the multi-switch TSVM, Sindhwani & Keerthi (2006).
 
     Unlabelled rows are labelled by rank, so that the given share of them is positive. Switching
-    all pairs that are in the wrong order at once gives the labels by rank again; each round of
-    switches and descent lowers the objective.
+    all pairs that are in the wrong order at once gives the labels by rank again; with rows of equal
+    weight each round of switches and descent lowers the objective.
     """
     supervised = problem.row_loss(squared_hinge)
     descend = _Descent(problem, supervised, tol, max_iter)
@@ -270,22 +273,18 @@ def label_switching(
         values = problem.values(start)
     labels = _labels_by_rank(problem, values)
     for share in shares:
-        evaluations, settled = 0, False
+        evaluations = 0
         for _ in range(_ROUNDS):
-
-            def on_unlabelled(f: np.ndarray, columns: np.ndarray, y: np.ndarray = labels) -> Pair:
-                return squared_hinge(f, y[:, columns])
-
+            on_unlabelled = hard_label_loss(labels)
             minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
             start, before = minimum.vectors, labels
             evaluations += minimum.evaluations
             labels = _labels_by_rank(problem, minimum.values)
-            settled = np.array_equal(labels, before)
-            if settled:
+            settled = np.all(labels == before, axis=0)
+            if settled.all():
                 break
-        yield Stage(
-            f"unlabelled rows at {share:.3g}", minimum, evaluations, share == 1.0 and settled
-        )
+        end = settled if share == 1.0 else None
+        yield Stage(f"unlabelled rows at {share:.3g}", minimum, evaluations, end)
 
 
 def deterministic_annealing(
@@ -307,30 +306,53 @@ def deterministic_annealing(
         values, temperatures = problem.values(start), temperatures[-1:]
     p = np.zeros((len(problem.unlabelled), len(problem.reg)))
     for temperature in temperatures:
-        evaluations, settled = 0, False
+        evaluations = 0
         last = temperature == temperatures[-1]
         for _ in range(_ROUNDS):
             before, p = p, _probabilities(problem, values, temperature)
-
-            def on_unlabelled(f: np.ndarray, columns: np.ndarray, p: np.ndarray = p) -> Pair:
-                above, above_slope = squared_hinge(f, 1.0)
-                below, below_slope = squared_hinge(f, -1.0)
-                p = p[:, columns]
-                return p * above + (1 - p) * below, p * above_slope + (1 - p) * below_slope
-
+            on_unlabelled = soft_label_loss(p)
             # Restarts differ down to the last temperature, where their weights are true again.
             share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
             minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
             start, values = minimum.vectors, minimum.values
             evaluations += minimum.evaluations
-            settled = (weights * np.abs(p - before)).sum(axis=0).max(initial=0.0) < _SETTLED
-            if settled:
+            settled = (weights * np.abs(p - before)).sum(axis=0) < _SETTLED
+            if settled.all():
                 break
         entropy = (weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, last and settled)
+        end = settled if last else None
+        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, end)
         if last:
             return
+
+
+def tangent_loss(side: np.ndarray, sharpness: float) -> UnlabelledLoss:
+    """Return max(1 − |f|, 0) made smooth, with −|f| replaced by its tangent −side·f."""
+
+    def loss(f: np.ndarray, columns: np.ndarray) -> Pair:
+        value, slope = two_sided_hinge(f, sharpness)
+        return value - side[:, columns] * f, slope - side[:, columns]
+
+    return loss
+
+
+def hard_label_loss(labels: np.ndarray) -> UnlabelledLoss:
+    """Return the squared hinge of rows with labels ±1."""
+    return lambda f, columns: squared_hinge(f, labels[:, columns])
+
+
+def soft_label_loss(p: np.ndarray) -> UnlabelledLoss:
+    """Return the mean squared hinge of rows that are positive with probability p."""
+
+    def loss(f: np.ndarray, columns: np.ndarray) -> Pair:
+        above, above_slope = squared_hinge(f, 1.0)
+        below, below_slope = squared_hinge(f, -1.0)
+        share = p[:, columns]
+        value = share * above + (1.0 - share) * below
+        return value, share * above_slope + (1.0 - share) * below_slope
+
+    return loss
 
 
 def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:

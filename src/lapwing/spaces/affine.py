@@ -1,9 +1,9 @@
 """Affine functions as vectors: what a gradient method in function space needs.
 
 A function ⟨w, φ(x)⟩ + b becomes one column of coordinates, such that sums of functions are sums of
-columns and the inner product is one contraction. With balance weights u the mean Σuᵢf(xᵢ) is held
-at a given level: features are centred at Σuᵢφ(xᵢ), on the fly, so that sparse rows stay sparse.
-Knows neither labels nor losses.
+columns and the inner product is one contraction. With balance weights u features are centred at
+Σuᵢφ(xᵢ), on the fly, so that sparse rows stay sparse. The constant is then the mean Σuᵢf(xᵢ), which
+can be held at a given level or left free. Knows neither labels nor losses.
 
 Notation: force is one number a row and column, the derivative of an objective with respect to f(x).
 """
@@ -23,10 +23,12 @@ class AffineSpace:
     space : Space
         Functions without constant.
     balance : ndarray of shape (n,), optional
-        Weights u ≥ 0 of sum one. Given, Σuᵢf(xᵢ) equals ``level`` for every function and there is
-        no free constant; otherwise the constant is the last coordinate, and is not regularised.
+        Weights u ≥ 0 of sum one; without them the features are not centred.
     level : ndarray of shape (c,), optional
-        The level of each column.
+        Where given, Σuᵢf(xᵢ) equals the level of the column for every function.
+    fit_intercept : bool
+        Whether functions without a level have a free constant; it is the last coordinate, and is
+        not regularised.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class AffineSpace:
         self.space = space
         self.balance = balance
         self.level = level
-        self.free = balance is None and fit_intercept
+        self.free = level is None and fit_intercept
         # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the columns carry Kα below α.
         self._carries_values = isinstance(space, KernelSpace)
         m = space.n_coef
@@ -83,7 +85,7 @@ class AffineSpace:
         else:
             values = self.space.values_of(vectors[self._coef])
         if self.balance is not None:
-            return values - self.balance @ values
+            values = values - self.balance @ values
         return values if self._constant is None else values + vectors[self._constant]
 
     def dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -114,20 +116,19 @@ class AffineSpace:
         ``columns`` are the numbers of the columns, whose levels may differ.
         """
         coef = vectors[self._coef]
-        if self.balance is None:
-            return coef, self.constants(vectors)
-        assert self.level is not None and self._center is not None
-        return coef, self.level[columns] - self._center @ coef
+        mean = self.constants(vectors) if self.level is None else self.level[columns]
+        return coef, mean if self._center is None else mean - self._center @ coef
 
-    def vectors(self, coef: np.ndarray, constant: np.ndarray) -> np.ndarray:
-        """Return functions given by coefficients and constants as vectors (a warm start).
+    def vectors(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Return functions given by coefficients and intercepts as vectors (a warm start).
 
-        Where the mean is held at a level, the constants follow from it.
+        Where the mean is held at a level, the intercepts follow from it.
         """
         out = self.zeros(coef.shape[1])
         out[self._coef] = coef
         if self._carries_values:
             out[self._dual] = self.space.represent(coef)[1]
         if self._constant is not None:
-            out[self._constant] = constant
+            center = 0.0 if self._center is None else self._center @ coef
+            out[self._constant] = intercept + center
         return out
