@@ -202,7 +202,7 @@ def fit(solver, Z, y, folds, grid, tol, given_ratio=None):
     if given_ratio is not None:
         ratio[:] = given_ratio
     reg, trust = (np.tile(part, len(folds)) for part in np.array(grid).T)
-    balance = level = None
+    balance, level = np.full(n, 1.0 / n), None
     if solver in ("quasi-newton", "cccp"):
         balance = np.zeros(n)
         balance[unlabelled] = 1.0 / len(unlabelled)

@@ -43,7 +43,7 @@ class Rows:
         """Return XᵀV for a block V of shape (n, c)."""
         if not self._worth_threads(V):
             return _times(self.X.T, V)
-        partial = map_blocks(lambda part: _times(part[1].T, V[part[0]]), self._parts)
+        partial = map_blocks(lambda part: _times(_transposed(part[1]), V[part[0]]), self._parts)
         total = partial[0]
         for other in partial[1:]:
             total += other
@@ -84,13 +84,29 @@ def row_parts(matrix: sp.csr_matrix) -> list[tuple[slice, sp.csr_matrix]]:
     for a, b in pairwise(bounds):
         if a < b:
             first, last = matrix.indptr[a], matrix.indptr[b]
-            part = sp.csr_matrix((b - a, matrix.shape[1]), dtype=matrix.dtype)
-            # Set one by one: the constructor copies arrays that are a small part of another.
-            part.data = matrix.data[first:last]
-            part.indices = matrix.indices[first:last]
-            part.indptr = matrix.indptr[a : b + 1] - first
+            part = _view(
+                sp.csr_matrix,
+                (b - a, matrix.shape[1]),
+                matrix.data[first:last],
+                matrix.indices[first:last],
+                matrix.indptr[a : b + 1] - first,
+            )
             parts.append((slice(a, b), part))
     return parts
+
+
+def _view(kind: type, shape: tuple[int, int], *arrays: np.ndarray) -> sp.csr_matrix:
+    """Return a sparse matrix over given arrays: data, indices, indptr.
+
+    They are set one by one, since the constructor copies arrays that are a small part of another.
+    """
+    matrix = kind(shape, dtype=arrays[0].dtype)
+    matrix.data, matrix.indices, matrix.indptr = arrays
+    return matrix
+
+
+def _transposed(part: sp.csr_matrix) -> sp.csr_matrix:
+    return _view(sp.csc_matrix, part.shape[::-1], part.data, part.indices, part.indptr)
 
 
 def _times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
