@@ -20,8 +20,11 @@ The multipliers are not known beforehand, so each iteration solves two l × l pr
   earlier solutions from above, whose images come with those of their residuals.
 
 The difference of the two is the certificate; in floating point it means something down to about
-1e-7 of the objective, and a lower bound that exceeds the objective by less counts as equal. All
-classes share the directions, so that each pass over K serves them all. The first pass takes one
+1e-7 of the objective, and a lower bound that exceeds the objective by less counts as equal. Where
+μ‖S‖‖K‖ is beyond 1e8 the images of the directions lose digits, and the lower bound has been seen a
+few per cent above the optimum.
+
+All classes share the directions, so that each pass over K serves them all. The first pass takes one
 column per labelled row, so that the answers to all multipliers are known roughly before the search
 for the right ones begins.
 """
