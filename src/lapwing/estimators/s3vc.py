@@ -114,7 +114,8 @@ class S3VC(KernelClassifier):
         Folds of the labelled rows that are fitted along, for `predict_proba`; 0 fits none, and
         probabilities then rest on the fitted values themselves.
     tol : float, default=1e-3
-        A descent ends when the gradient's norm is below ``tol`` times that at zero.
+        A descent ends when the gradient's norm is below ``tol`` times that at zero and three
+        iterations in a row have lowered the objective by less than ``tol**2`` of it.
     max_iter : int, default=200
         Most iterations of one descent.
     random_state : int, RandomState or None, default=0
