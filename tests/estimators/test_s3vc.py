@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import lapwing.estimators.s3vc as module
+import lapwing.estimators.margin_space as module
 from lapwing import S3VC
 
 SOLVERS = ["quasi-newton", "cccp", "label-switching", "annealing"]

@@ -1,51 +1,39 @@
 """The semi-supervised support vector machine by margin: S3VC.
 
 One row of loss × space × solver: the objective and its four optimisers are in `solvers.s3vm`, the
-columns they work on in `margin_columns`.
+columns and the space they work on in `margin_columns` and `margin_space`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..arrays.memory import format_size, memory_budget
-from ..kernels import Kernel, LinearKernel, choose_storage, gram_bytes, gram_operator
-from ..operators import DenseOperator
+from ..arrays.memory import memory_budget
+from ..kernels import Kernel
 from ..solvers import (
-    LEAST_MEMORY,
     MarginProblem,
     SolverResult,
     Stage,
     Step,
-    affordable_memory,
     concave_convex,
     decisions,
     deterministic_annealing,
     label_switching,
-    lbfgs_bytes,
     quasi_newton,
 )
 from ..spaces import (
     AffineSpace,
-    Features,
     Function,
-    KernelSpace,
-    LinearSpace,
-    Space,
-    kmeans_landmarks,
-    landmark_features,
-    principal_features,
-    submatrix_features,
 )
 from .classifier import KernelClassifier, LabelledData
 from .margin_columns import Columns, given_ratio, make_columns, margin_steps
+from .margin_space import Landmarks, MarginSpace, make_space
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 #: Those whose functions are held at the mean 2·ratio − 1; the others label by ratio.
@@ -275,10 +263,18 @@ class S3VC(KernelClassifier):
             rng=for_columns,
         )
         kernel = self._make_kernel(data.X)
-        space = self._space(kernel, data.X, columns.size, for_landmarks)
-        problem = self._problem(data, unlabelled, columns, space)
+        where = make_space(
+            kernel,
+            data.X,
+            self.n_landmarks,
+            self.landmarks,
+            n_columns=columns.size,
+            budget=memory_budget(self.memory_limit),
+            rng=for_landmarks,
+        )
+        problem = self._problem(data, unlabelled, columns, where)
         start = before = None
-        if warm and previous is not None and previous[0].shape[0] == space.n_coef:
+        if warm and previous is not None and previous[0].shape[0] == where.space.n_coef:
             start = problem.space.vectors(*previous)
             before = decisions(problem.values(start)[unlabelled])
         ratio = columns.ratio
@@ -289,7 +285,7 @@ class S3VC(KernelClassifier):
             self._stages(problem, start), problem, columns, only_first=supervised, start=before
         )
         step, result = self._drive(self.solver, steps, np.iinfo(int).max, [], stacklevel=3)
-        self._store_solution(kernel, data.X, step.function, result)
+        self._store_solution(kernel, data.X, where.landmarks, step.function, result)
         known = self._temperature if warm else None
         self._store_labels(data, step)
         if known is not None and self._calibrated:  # no folds were fitted along: keep it
@@ -300,69 +296,8 @@ class S3VC(KernelClassifier):
             self._warn_of_one_class(unlabelled, problem)
         return self
 
-    def _space(
-        self, kernel: Kernel | None, X: Any, n_columns: int, rng: np.random.Generator
-    ) -> Space:
-        """Choose the space from kernel, landmarks and memory, before allocating."""
-        n = X.shape[0]
-        self._features: Features | None = None
-        self._landmark_rows: np.ndarray | None = None
-        self._centres: np.ndarray | None = None
-        budget = memory_budget(self.memory_limit)
-        work = partial(lbfgs_bytes, n, n_columns=n_columns, memory=LEAST_MEMORY)
-        if self.n_landmarks is not None:
-            m = self.n_landmarks
-            if m > n:
-                raise ValueError(
-                    f"n_landmarks={m} but X has {n} rows: choose at most as many landmarks as "
-                    "rows, or None for all"
-                )
-            stored = 16 * n * m + (gram_bytes(n, "float64") if self.landmarks == "pca" else 0)
-            self._check_room(stored + work(m), budget, n)
-            self._features = self._make_features(kernel, X, rng)
-            space: Space = LinearSpace(self._features.values)
-        elif isinstance(kernel, LinearKernel):
-            stored = 0
-            self._check_room(work(X.shape[1]), budget, n)
-            space = LinearSpace(kernel.prepare(X).data)
-        elif kernel is None:
-            stored = 0
-            self._check_room(work(2 * n), budget, n)
-            space = KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64)))
-        else:
-            storage = "float64"
-            if gram_bytes(n, storage) + work(2 * n) > budget:
-                storage = choose_storage(n, budget, work(2 * n))
-            stored = gram_bytes(n, storage)
-            space = KernelSpace(gram_operator(kernel, kernel.prepare(X), storage))
-        coordinates = space.n_coef * (2 if isinstance(space, KernelSpace) else 1)
-        self._pairs = affordable_memory(n, coordinates, n_columns, budget - stored)
-        return space
-
-    def _make_features(self, kernel: Kernel | None, X: Any, rng: np.random.Generator) -> Features:
-        n, m = X.shape[0], self.n_landmarks
-        assert m is not None
-        if self.landmarks == "kmeans":
-            if kernel is None:
-                raise ValueError(
-                    "landmarks='kmeans' needs rows, and kernel='precomputed' has none: use "
-                    "landmarks='random' or 'pca'"
-                )
-            self._centres = kmeans_landmarks(X, m, rng)
-            return landmark_features(kernel, X, self._centres)
-        if self.landmarks == "pca":
-            if kernel is None:
-                return principal_features(np.asarray(X, dtype=np.float64), m, rng)
-            gram = gram_operator(kernel, kernel.prepare(X), "float64")
-            assert isinstance(gram, DenseOperator)
-            return principal_features(gram.array, m, rng)
-        self._landmark_rows = np.sort(rng.choice(n, m, replace=False))
-        if kernel is None:
-            return submatrix_features(np.asarray(X, dtype=np.float64), self._landmark_rows)
-        return landmark_features(kernel, X, X[self._landmark_rows])
-
     def _problem(
-        self, data: LabelledData, unlabelled: np.ndarray, columns: Columns, space: Space
+        self, data: LabelledData, unlabelled: np.ndarray, columns: Columns, where: MarginSpace
     ) -> MarginProblem:
         row_weights = data.row_weights / data.row_weights.max()
         weights = row_weights[unlabelled] / max(row_weights[unlabelled].sum(), 1e-300)
@@ -375,7 +310,7 @@ class S3VC(KernelClassifier):
             balance[unlabelled] = weights
             level = 2.0 * columns.ratio - 1.0
         return MarginProblem(
-            space=AffineSpace(space, balance, level, fit_intercept=bool(self.fit_intercept)),
+            space=AffineSpace(where.space, balance, level, fit_intercept=bool(self.fit_intercept)),
             labelled=data.index,
             unlabelled=unlabelled,
             targets=columns.targets,
@@ -385,7 +320,7 @@ class S3VC(KernelClassifier):
             reg_unlabeled=np.full(columns.size, float(self.reg_unlabeled)),
             positive_ratio=columns.ratio,
             disturbance=columns.disturbance,
-            memory=self._pairs,
+            memory=where.memory,
         )
 
     def _stages(self, problem: MarginProblem, start: np.ndarray | None) -> Iterator[Stage]:
@@ -405,25 +340,22 @@ class S3VC(KernelClassifier):
         return deterministic_annealing(problem, **common)
 
     def _store_solution(
-        self, kernel: Kernel | None, X: Any, f: Function, result: SolverResult
+        self,
+        kernel: Kernel | None,
+        X: Any,
+        landmarks: Landmarks | None,
+        f: Function,
+        result: SolverResult,
     ) -> None:
         """Store the functions as expansions over rows or landmarks, or as weights."""
         self.kernel_ = kernel
         self._space_coef = coef = f.coef
         self._fitted_basis = self._basis()
-        if self._features is not None:
-            coef = self._features.back @ coef
-            if self._landmark_rows is not None:
-                on_rows = np.zeros((X.shape[0], coef.shape[1]))
-                on_rows[self._landmark_rows] = coef
-                coef = on_rows
-            if isinstance(kernel, LinearKernel):
-                rows = kernel.prepare(X if self._centres is None else self._centres).data
-                coef = np.asarray(rows.T @ coef)
+        if landmarks is not None:
+            coef = landmarks.expansion(coef, kernel, X)
         self._store(X, Function(coef, f.intercept, f.values, f.rough), result)
-        if self._centres is not None:
-            self.landmarks_ = self._centres
-        del self._features, self._landmark_rows, self._centres  # prediction does not need them
+        if landmarks is not None and landmarks.centres is not None:
+            self.landmarks_ = landmarks.centres
 
     def _previous_solution(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         if super()._previous_solution(X) is None or self._basis() != self._fitted_basis:
@@ -452,14 +384,6 @@ class S3VC(KernelClassifier):
                 f"{expected:.1%} were expected: a degenerate minimum. Set positive_ratio, raise "
                 "reg_unlabeled slowly from a small value, lower reg, or try n_init=10",
                 stacklevel=3,
-            )
-
-    def _check_room(self, needed: int, budget: int, n: int) -> None:
-        if needed > budget:
-            raise MemoryError(
-                f"fitting {n} rows needs {format_size(needed)} and memory_limit allows "
-                f"{format_size(budget)}: raise memory_limit, set n_landmarks or lower it, lower "
-                "n_init, or set calibration_folds=0"
             )
 
     def _check_parameters(self) -> None:
