@@ -5,13 +5,9 @@ import pytest
 from numpy.polynomial import chebyshev
 
 from lapwing.graphs import KNNGraph
+from lapwing.graphs.filters import GraphFilter, spectrum_bound
 from lapwing.operators import DenseOperator, PowerOperator, SparseOperator
-from lapwing.solvers.graph_filter import (
-    GraphFilter,
-    GreenFunction,
-    green_filter,
-    spectrum_bound,
-)
+from lapwing.solvers.graph_filter import GreenFunction, green_filter
 
 
 def graph(n=80, normalized=True, power=1, seed=0):

@@ -1,6 +1,8 @@
-"""Neighbour graphs: nearest neighbours, edge weights, Laplacians. No kernels, no labels."""
+"""Neighbour graphs: neighbours, edge weights, Laplacians, eigenvectors. No kernels, no labels."""
 
+from .anchors import AnchorGraph
 from .knn_graph import KNNGraph
 from .neighbors import nearest_neighbors
+from .spectrum import smallest_eigenpairs
 
-__all__ = ["KNNGraph", "nearest_neighbors"]
+__all__ = ["AnchorGraph", "KNNGraph", "nearest_neighbors", "smallest_eigenpairs"]

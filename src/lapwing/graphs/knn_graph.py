@@ -18,11 +18,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..operators import Operator, PowerOperator, SparseOperator
 from .neighbors import METRICS, nearest_neighbors, resolve_backend
 from .points import squared_norms
+from .spectrum import check_request, smallest_eigenpairs
 from .weights import (
     graph_laplacian,
     heat_weights,
@@ -206,6 +207,52 @@ class KNNGraph(BaseEstimator):
             return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
         return _checksum(check_array(X, **self._input_rules())) == self._checksum
 
+    def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
+        """The k smallest eigenvalues of the Laplacian L, with their eigenvectors.
+
+        Those of L itself, whatever the ``power``. They are kept, and shared with clones, until
+        the next fit: only more pairs or a smaller ``tol`` cost anything again.
+
+        Parameters
+        ----------
+        k : int
+            Number of pairs, less than the number of rows.
+        tol : float, default=1e-2
+            Each pair satisfies ‖Lv - σv‖ ≤ tol · max(σ, upper / 1000), where ``upper`` bounds the
+            spectrum; see :func:`smallest_eigenpairs`.
+
+        Returns
+        -------
+        values : ndarray of shape (k,)
+            Ascending, the zeros of the connected components first. Read-only, as are the vectors.
+        vectors : ndarray of shape (n, k)
+            Orthonormal columns.
+
+        References
+        ----------
+        Chen, Tsang & Xu (2012), Laplacian embedded regression for scalable manifold
+        regularization, Section III-B.
+
+        Examples
+        --------
+        >>> from lapwing.graphs import KNNGraph
+        >>> graph = KNNGraph(1, weights="binary").fit([[0.0], [1.0], [5.0], [6.0], [8.0]])
+        >>> values, vectors = graph.eigenpairs(3)
+        >>> values
+        array([0., 0., 1.])
+        """
+        check_is_fitted(self)
+        check_request(self.n_samples_, k, tol)
+        kept = self._spectrum
+        if not kept or len(kept["values"]) < k or kept["tol"] > tol:
+            # Never less than before: asking in turn for many pairs and for good ones costs once.
+            most, best = (max(k, len(kept["values"])), min(tol, kept["tol"])) if kept else (k, tol)
+            values, vectors = smallest_eigenpairs(self.laplacian_, most, tol=best)
+            values.setflags(write=False)
+            vectors.setflags(write=False)
+            kept.update(values=values, vectors=vectors, tol=best)
+        return kept["values"][:k], kept["vectors"][:, :k]
+
     def _store(self, W: sp.csr_array, checksum: tuple | None) -> None:
         self.affinity_ = W
         self.n_components_, self.component_ = connected_components(W, directed=False)
@@ -215,6 +262,7 @@ class KNNGraph(BaseEstimator):
         )
         self.laplacian_ = laplacian if self.power == 1 else PowerOperator(laplacian, self.power)
         self.n_samples_ = W.shape[0]
+        self._spectrum: dict[str, Any] = {}  # shared by clones; a new fit starts a new one
         self._checksum = checksum
         self._fitted_params = self.get_params(deep=False)
 

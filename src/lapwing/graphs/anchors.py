@@ -1,0 +1,235 @@
+"""The anchor graph: every row is joined to a few of m anchors, and rows to rows through them.
+
+Gives the weights of rows on anchors, for the rows it was built from and for new ones alike, and
+the Laplacian reduced to the anchors. Knows neither labels nor where the anchors come from.
+
+Notation: Z (n, m) weights of rows on anchors, s of them a row; Λ = diag(Zᵀ1) the load of the
+anchors; Ŵ = ZΛ⁻¹Zᵀ the affinity of rows, which is never formed; L̃ = Zᵀ(I - Ŵ)Z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..arrays.threads import map_blocks, row_blocks
+from .points import squared_norms
+
+WEIGHTS = ("kernel", "lae")
+#: Distances of one block of rows to all anchors.
+_BLOCK_BYTES = 8_000_000
+#: Slope by which a weight must promise to lower the squared error before it is let in.
+_SLOPE = 1e-12
+#: Rounding of a product, relative to the squared lengths of its factors, with room to spare.
+_ROUNDING = 2.0**-49
+
+
+@dataclass(frozen=True)
+class AnchorGraph:
+    r"""Anchors and the rule by which rows are joined to them.
+
+    "kernel" weights fall with the distance to the s nearest anchors uₖ,
+
+        zₖ ∝ exp(-‖x - uₖ‖² / 2h²),  Σ zₖ = 1,
+
+    and "lae" weights (Local Anchor Embedding) describe the row as a mixture of them,
+
+        min_z ‖x - Σ zₖuₖ‖²  with  zₖ ≥ 0,  Σ zₖ = 1.
+
+    Attributes
+    ----------
+    anchors : ndarray of shape (m, d)
+        The anchors uₖ.
+    n_neighbors : int
+        s ≤ m, anchors a row is joined to.
+    weights : {"kernel", "lae"}
+        The rule.
+    bandwidth : float or None
+        h, of kernel weights.
+
+    References
+    ----------
+    W. Liu, J. He and S.-F. Chang (2010), "Large Graph Construction for Scalable Semi-Supervised
+    Learning", ICML.
+    """
+
+    anchors: np.ndarray
+    n_neighbors: int
+    weights: str
+    bandwidth: float | None = None
+
+    @classmethod
+    def build(
+        cls, X: Any, anchors: np.ndarray, n_neighbors: int, weights: str
+    ) -> tuple[Self, sp.csr_array]:
+        """Return the graph of these rows and their weights Z.
+
+        The bandwidth h is the mean distance of the rows to their s-th anchor. Cost: n·m·d
+        operations for the distances and n·s³ for "lae"; memory n·s + m² + a block of n·m.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lapwing.graphs import AnchorGraph
+        >>> X = np.array([[0.0], [0.25], [2.0]])
+        >>> graph, Z = AnchorGraph.build(X, np.array([[0.0], [1.0]]), 2, "lae")
+        >>> Z.toarray().tolist()
+        [[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]]
+        """
+        graph = cls(np.asarray(anchors, dtype=np.float64), n_neighbors, weights)
+        index, local = graph._join(X)
+        if weights == "kernel":
+            bandwidth = float(np.sqrt(local[:, -1]).mean())
+            graph = cls(graph.anchors, n_neighbors, weights, bandwidth)
+            local = kernel_weights(local, bandwidth)
+        return graph, graph._matrix(index, local)
+
+    def __call__(self, X: Any) -> sp.csr_array:
+        """Return the weights Z of any rows, shape (n, m)."""
+        index, local = self._join(X)
+        if self.bandwidth is not None:
+            local = kernel_weights(local, self.bandwidth)
+        return self._matrix(index, local)
+
+    def _join(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the s nearest anchors of each row, and squared distances or "lae" weights."""
+        m, s = len(self.anchors), self.n_neighbors
+        index, local = np.empty((X.shape[0], s), dtype=np.int32), np.empty((X.shape[0], s))
+        centre = self.anchors.mean(axis=0)  # around it products lose the fewest digits
+        U = self.anchors - centre
+        squares, shift = np.einsum("ij,ij->i", U, U), U @ centre
+        gram = U @ U.T if self.weights == "lae" else None
+
+        def join(rows: slice) -> None:
+            part = X[rows].astype(np.float64)
+            if sp.issparse(part):  # centred rows would be dense: shift the products instead
+                size = squared_norms(part) + centre @ centre
+                products = part @ U.T - shift
+                norms = size - 2 * (part @ centre)
+            else:
+                part -= centre
+                size = norms = np.einsum("ij,ij->i", part, part)
+                products = part @ U.T
+            index[rows] = nearest = _smallest(squares - 2 * products, s)
+            products = np.take_along_axis(products, nearest, axis=1)
+            if gram is None:
+                local[rows] = np.maximum(norms[:, None] - 2 * products + squares[nearest], 0.0)
+                return
+            # Gram matrices of the differences uₖ - x, kept positive where they are rounding.
+            G = gram[nearest[:, :, None], nearest[:, None, :]]
+            G += norms[:, None, None] - products[:, :, None] - products[:, None, :]
+            rounding = _ROUNDING * s * (size[:, None] + squares[nearest])
+            G[:, np.arange(s), np.arange(s)] += rounding
+            local[rows] = simplex_weights(G)
+
+        width = m if sp.issparse(X) else max(m, X.shape[1])
+        map_blocks(join, row_blocks(X.shape[0], max(1, _BLOCK_BYTES // (8 * width))))
+        return index, local
+
+    def _matrix(self, index: np.ndarray, weights: np.ndarray) -> sp.csr_array:
+        n, s = index.shape
+        starts = s * np.arange(n + 1, dtype=np.int64)
+        Z = sp.csr_array((weights.ravel(), index.ravel(), starts), shape=(n, len(self.anchors)))
+        Z.sort_indices()
+        Z.eliminate_zeros()  # an anchor without weight joins nothing
+        return Z
+
+
+def kernel_weights(squared: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Return exp(-d²/2h²), scaled to sum one in each row, from squared distances (n, s).
+
+    However far a row is, its nearest anchor has weight; with h = 0 only the nearest have.
+    """
+    beyond = squared - squared.min(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):  # an infinite ratio is a weight of 0, as it should be
+        scaled = beyond / (2 * bandwidth**2) if bandwidth > 0 else np.where(beyond > 0, np.inf, 0.0)
+    weights = np.exp(-scaled)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def simplex_weights(G: np.ndarray) -> np.ndarray:
+    """Return argmin zᵀGz over z ≥ 0, Σz = 1, for many positive semi-definite G (n, s, s) at once.
+
+    The same z, up to its sum, minimises uᵀGu + c(1 - Σu)² over u ≥ 0 for any c > 0: along u = tz
+    the least value cq / (c + q) grows with q = zᵀGz. That is non-negative least squares, solved by
+    the active-set method of Lawson and Hanson, exact after a few steps; here the steps of
+    all rows are taken together. Cost: about s solves of s equations a row.
+    """
+    n, s = G.shape[:2]
+    scale = np.einsum("kii->k", G) / s
+    # A touch of the identity decides between equal anchors.
+    H = G / np.where(scale > 0, scale, 1.0)[:, None, None] + 1.0 + 1e-13 * np.eye(s)
+    u, chosen = np.zeros((n, s)), np.zeros((n, s), dtype=bool)
+    rows = np.arange(n)
+    for _ in range(3 * s):  # what is customary; every step lowers the error and is feasible
+        slope = 1.0 - np.einsum("kij,kj->ki", H[rows], u[rows])
+        slope[chosen[rows]] = -np.inf
+        best = slope.argmax(axis=1)
+        wanting = slope[np.arange(len(rows)), best] > _SLOPE
+        rows, best = rows[wanting], best[wanting]
+        if len(rows) == 0:
+            break
+        chosen[rows, best] = True
+        _solve_chosen(H, u, chosen, rows)
+    return u / u.sum(axis=1, keepdims=True)
+
+
+def _solve_chosen(H: np.ndarray, u: np.ndarray, chosen: np.ndarray, rows: np.ndarray) -> None:
+    """Move u of these rows to the least squares over the chosen entries, dropping negative ones."""
+    identity = np.eye(H.shape[1], dtype=bool)
+    while len(rows):
+        free = chosen[rows]
+        system = np.where(free[:, :, None] & free[:, None, :], H[rows], identity)
+        v = np.linalg.solve(system, free[:, :, None].astype(float))[:, :, 0]
+        bad = free & (v <= 0)
+        step = np.ones(free.shape)
+        step[bad] = u[rows][bad] / np.maximum(u[rows] - v, 1e-300)[bad]
+        length = step.min(axis=1, keepdims=True)
+        moved = u[rows] + length * (v - u[rows])
+        out = bad & (step <= length)
+        moved[out] = 0.0
+        u[rows] = moved
+        chosen[rows] = free & ~out
+        rows = rows[bad.any(axis=1) & chosen[rows].any(axis=1)]
+
+
+def _smallest(values: np.ndarray, s: int) -> np.ndarray:
+    """Return the places of the s smallest values of each row, ascending; overwrites the values."""
+    # A few passes of argmin take a fraction of the time of one partition.
+    found = np.empty((len(values), s), dtype=np.intp)
+    every = np.arange(len(values))
+    for k in range(s):
+        found[:, k] = values.argmin(axis=1)
+        values[every, found[:, k]] = np.inf
+    return found
+
+
+def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
+    """Return L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ), dense (m, m): aᵀL̃a is the roughness of Za.
+
+    Liu, He & Chang (2010). An anchor without rows has a row of zeros. Cost: n·s² + m³
+    operations.
+    """
+    S = (Z.T @ Z).toarray()
+    load = np.asarray(Z.sum(axis=0)).ravel()
+    inverse = np.divide(1.0, load, out=np.zeros_like(load), where=load > 0)
+    return S - (S * inverse) @ S
+
+
+def anchor_components(Z: sp.csr_array) -> np.ndarray:
+    """Return the number of each anchor's connected component of the graph, shape (m,)."""
+    return connected_components(Z.T @ Z, directed=False)[1]
+
+
+__all__ = [
+    "WEIGHTS",
+    "AnchorGraph",
+    "anchor_components",
+    "kernel_weights",
+    "reduced_laplacian",
+    "simplex_weights",
+]

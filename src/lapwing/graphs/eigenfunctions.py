@@ -1,0 +1,210 @@
+"""Smooth functions on the density of the rows, found one principal axis at a time.
+
+As rows become many, eigenvectors of the normalised graph Laplacian become eigenfunctions of an
+operator that depends on the density alone. If the density is a product over the axes, functions
+of one coordinate are among them, and a histogram of that coordinate is all they need: no graph is
+built, and values on new rows are interpolated. Knows no labels.
+
+Notation: s the centres of the bins of one coordinate, p their shares of the rows, P = diag(p),
+W̃ the affinity of the centres, σ eigenvalues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ..arrays.threads import map_blocks, row_blocks
+
+#: Of the standard deviation along the first axis; the width of the affinity if none is given.
+_RELATIVE_BANDWIDTH = 0.2
+#: Axes of a smaller share of the first one's variance hold rounding only.
+_RANK = 1e-12
+#: Rows made double at once by one thread.
+_BLOCK_BYTES = 8_000_000
+
+
+@dataclass(frozen=True)
+class EigenfunctionBasis:
+    """The constant, and the smoothest functions of one principal coordinate each.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+        Mean of the rows.
+    axes : ndarray of shape (d, c)
+        Principal axes.
+    bandwidth : float
+        ε of the affinity.
+    eigenvalues : ndarray of shape (1 + k,)
+        σ, ascending; 0 for the constant, which comes first.
+    functions : tuple of k (int, ndarray, ndarray)
+        Number of the axis, centres of its bins, and values there.
+
+    References
+    ----------
+    R. Fergus, Y. Weiss and A. Torralba (2009), "Semi-Supervised Learning in Gigantic Image
+    Collections", NIPS 22.
+    """
+
+    mean: np.ndarray
+    axes: np.ndarray
+    bandwidth: float
+    eigenvalues: np.ndarray
+    functions: tuple[tuple[int, np.ndarray, np.ndarray], ...]
+
+    @classmethod
+    def build(
+        cls,
+        X: np.ndarray,
+        n_components: int,
+        n_bins: int,
+        n_functions: int,
+        bandwidth: float | None = None,
+    ) -> Self:
+        """Return the basis of these rows.
+
+        Cost: n·d² operations for the axes (n²·d if there are fewer rows than columns), two more
+        passes over the rows and an eigenproblem of ``n_bins`` bins an axis; memory d² + a block.
+        """
+        mean = X.mean(axis=0, dtype=np.float64)
+        axes, deviations = principal_axes(X, mean, n_components)
+        if bandwidth is None:
+            bandwidth = _RELATIVE_BANDWIDTH * float(deviations.max(initial=0.0)) or 1.0
+        sigmas, functions = [], []
+        for axis, (centres, counts) in enumerate(_histograms(X, mean, axes, n_bins)):
+            filled = counts > 0  # a bin without rows carries no weight: leave it out
+            if filled.sum() < 2:
+                continue
+            points = centres[filled]
+            sigma, values = coordinate_eigenfunctions(points, counts[filled], bandwidth)
+            for k in range(min(n_functions, len(sigma))):
+                sigmas.append(sigma[k])
+                functions.append((axis, points, values[:, k]))
+        smoothest = np.argsort(sigmas, kind="stable")[:n_functions]
+        eigenvalues = (
+            np.concatenate([[0.0], np.array(sigmas)[smoothest]]) if sigmas else np.zeros(1)
+        )
+        return cls(mean, axes, bandwidth, eigenvalues, tuple(functions[i] for i in smoothest))
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the functions at any rows, shape (n, 1 + k); flat beyond the histogram."""
+        T = (X - self.mean) @ self.axes
+        U = np.ones((len(X), 1 + len(self.functions)))
+        for k, (axis, points, values) in enumerate(self.functions, start=1):
+            U[:, k] = np.interp(T[:, axis], points, values)
+        return U
+
+    def combine(self, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Return combinations of the functions at any rows, shape (n, columns), in blocks."""
+        return np.concatenate(map_blocks(lambda rows: self(X[rows]) @ coef, _blocks(X)))
+
+
+def coordinate_eigenfunctions(
+    points: np.ndarray, density: np.ndarray, bandwidth: float
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the smooth functions of one coordinate, the smoothest first, without the constant.
+
+    They solve
+
+        (D̃ - PW̃P) g = σ P D̂ g,   W̃ᵢⱼ = exp(-(sᵢ - sⱼ)² / 2ε²)
+
+    with D̃ the row sums of PW̃P and D̂ the column sums of PW̃, the density smoothed by the affinity.
+    So PD̂ = D̃, and this is the normalised Laplacian of the affinity PW̃P.
+
+    Parameters
+    ----------
+    points : array of shape (B,)
+        Centres s of the bins.
+    density : array of shape (B,)
+        Shares of the rows, or their numbers; all positive.
+    bandwidth : float
+        ε > 0.
+
+    Returns
+    -------
+    sigma : ndarray of shape (B - 1,)
+        Eigenvalues, from 0 (no smoother than the constant) to 2.
+    values : ndarray of shape (B, B - 1)
+        The functions g at the points, of mean square one under the density.
+
+    Examples
+    --------
+    Under a uniform density they are cosines, here of half a period:
+
+    >>> import numpy as np
+    >>> from lapwing.graphs.eigenfunctions import coordinate_eigenfunctions
+    >>> s = (np.arange(200) + 0.5) / 200
+    >>> sigma, g = coordinate_eigenfunctions(s, np.ones(200), 0.02)
+    >>> bool(abs(np.corrcoef(g[:, 0], np.cos(np.pi * s))[0, 1]) > 0.999)
+    True
+    """
+    p = density / density.sum()
+    with np.errstate(over="ignore"):  # far bins: the affinity is 0
+        W = np.exp(-0.5 * ((points[:, None] - points) / bandwidth) ** 2)
+    A = p[:, None] * W * p
+    root = np.sqrt(A.sum(axis=1))
+    constant = root / np.linalg.norm(root)
+    # Lifted above all others (σ ≤ 2), the constant mixes with none of them, not even where the
+    # density falls into parts and σ = 0 several times.
+    S = 4.0 * np.outer(constant, constant) - A / root[:, None] / root
+    S[np.diag_indices(len(S))] += 1.0
+    sigma, vectors = eigh(S, subset_by_index=[0, len(S) - 2])
+    values = vectors / root[:, None]
+    return np.maximum(sigma, 0.0), values / np.sqrt(p @ values**2)
+
+
+def principal_axes(
+    X: np.ndarray, mean: np.ndarray, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading principal axes (d, c) and the standard deviations along them (c,)."""
+    n, d = X.shape
+    if d <= n:
+        parts = map_blocks(lambda rows: _gram(X[rows] - mean), _blocks(X))
+        variances, vectors = eigh(np.sum(parts, axis=0) / n)
+    else:  # the same from the products of the few rows
+        centred = X - mean
+        variances, vectors = eigh(centred @ centred.T / n)
+        vectors = centred.T @ vectors
+    keep = np.flatnonzero(variances > _RANK * max(variances[-1], 0.0))[::-1][:n_components]
+    axes = vectors[:, keep]
+    return axes / np.linalg.norm(axes, axis=0), np.sqrt(variances[keep])
+
+
+def _gram(A: np.ndarray) -> np.ndarray:
+    return A.T @ A
+
+
+def _histograms(
+    X: np.ndarray, mean: np.ndarray, axes: np.ndarray, n_bins: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return centres of equal bins from the least to the greatest, and counts, for each axis."""
+
+    def reach(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        T = (X[rows] - mean) @ axes
+        return T.min(axis=0), T.max(axis=0)
+
+    extremes = map_blocks(reach, _blocks(X))
+    low = np.min([e[0] for e in extremes], axis=0)
+    high = np.max([e[1] for e in extremes], axis=0)
+
+    def count(rows: slice) -> np.ndarray:
+        T = (X[rows] - mean) @ axes
+        counts = np.empty((len(low), n_bins), dtype=np.int64)
+        for j, ends in enumerate(zip(low, high, strict=True)):
+            counts[j] = np.histogram(T[:, j], n_bins, ends)[0]
+        return counts
+
+    counts = np.sum(map_blocks(count, _blocks(X)), axis=0)
+    middle = (np.arange(n_bins) + 0.5) / n_bins
+    return [(low[j] + (high[j] - low[j]) * middle, counts[j]) for j in range(len(low))]
+
+
+def _blocks(X: np.ndarray) -> list[slice]:
+    return row_blocks(len(X), max(1, _BLOCK_BYTES // (8 * X.shape[1])))
+
+
+__all__ = ["EigenfunctionBasis", "coordinate_eigenfunctions", "principal_axes"]

@@ -1,0 +1,259 @@
+"""The smoothest functions of a graph: the eigenvectors of its smallest Laplacian eigenvalues.
+
+Chen, Tsang & Xu (2012, Section III-B) let such functions stand for the whole graph. All of them
+cost n³; the first few cost sparse products only. Knows the Laplacian only: no data, no kernels,
+no labels.
+
+Notation: L Laplacian, N its known null space, V and σ its eigenvectors and eigenvalues.
+"""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.polynomial import Chebyshev
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from ..operators import Operator, PowerOperator
+from .filters import GraphFilter, spectrum_bound
+
+logger = logging.getLogger(__name__)
+
+METHODS = ("auto", "dense", "lanczos", "chebyshev")
+
+#: Eigenvalues below this share of the spectrum count as this share in the tolerance: to resolve
+#: them better takes products in proportion to the inverse root of the share.
+FLOOR = 1e-3
+#: Up to this size, or from this share of all pairs, a dense decomposition is the fastest.
+_DENSE_SIZE, _DENSE_SHARE = 500, 0.25
+#: Vectors of the Lanczos basis beyond the wanted ones, at least, and restarts before giving up.
+_SPARE_BASIS, _RESTARTS = 40, 100
+#: How far a filter raises eigenvalue 0 over the unwanted ones: more would cost digits.
+_GAIN = 1e4
+_SWEEPS = 60
+
+Project = Callable[[np.ndarray], np.ndarray]
+
+
+def smallest_eigenpairs(
+    laplacian: Operator,
+    k: int,
+    *,
+    tol: float = 1e-2,
+    method: str = "auto",
+    rng: np.random.Generator | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k smallest eigenvalues of a graph Laplacian, with their eigenvectors.
+
+    Each pair, with ‖v‖ = 1, satisfies
+
+        ‖Lv − σv‖ ≤ tol · max(σ, upper / 1000) ,    upper = spectrum_bound(L) ,
+
+    so that L has an eigenvalue within that distance of σ.
+
+    Parameters
+    ----------
+    laplacian : Operator
+        L, symmetric positive semi-definite. Of a power Lᵖ the base L is used. The vectors of its
+        ``null_space`` are taken as they are, those of the largest components first, and only the
+        others are computed.
+    k : int
+        Number of pairs, less than the number of rows.
+    tol : float, default=1e-2
+        Tolerance as above, from 1e-8 to below 1. Whatever it is, the vectors are orthonormal and
+        the values are their Rayleigh quotients vᵀLv.
+    method : {"auto", "dense", "lanczos", "chebyshev"}, default="auto"
+        ``"dense"`` decomposes the full matrix and is exact. ``"lanczos"`` is ARPACK; what it
+        misses, copies of a multiple eigenvalue for one, is looked for and makes it hand over to
+        ``"chebyshev"``: filtered subspace iteration, which finds all copies by itself.
+        ``"auto"`` is ``"dense"`` up to 500 rows or from n / 4 pairs, and ``"chebyshev"`` else.
+    rng : numpy.random.Generator, optional
+        For the start; by default seeded with 0.
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        Ascending, not negative.
+    vectors : ndarray of shape (n, k)
+        Orthonormal columns. The largest entry of each in size, the first of equals, is positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing.graphs import KNNGraph, smallest_eigenpairs
+    >>> step = np.roll(np.eye(6), 1, axis=0)
+    >>> ring = KNNGraph.from_affinity(step + step.T)
+    >>> values, vectors = smallest_eigenpairs(ring.laplacian_, 4)
+    >>> values.round(6)
+    array([0. , 0.5, 0.5, 1.5])
+    """
+    if isinstance(laplacian, PowerOperator):
+        laplacian = laplacian.base
+    n = laplacian.shape[0]
+    check_request(n, k, tol, method)
+    rng = np.random.default_rng(0) if rng is None else rng
+    known = _null_vectors(laplacian, k)
+    wanted = k - known.shape[1]
+    if wanted == 0:
+        return np.zeros(k), _with_fixed_signs(known)
+    upper = spectrum_bound(laplacian)
+    if method == "auto":
+        # Filters multiply more columns than Lanczos, but many at a time and on all threads.
+        method = "dense" if n <= _DENSE_SIZE or k >= _DENSE_SHARE * n else "chebyshev"
+    solve = {"dense": _dense, "lanczos": _lanczos, "chebyshev": _chebyshev}[method]
+    values, vectors = solve(laplacian, wanted, upper, tol, rng)
+    values = np.concatenate([np.zeros(known.shape[1]), np.maximum(values, 0.0)])
+    return values, _with_fixed_signs(np.hstack([known, vectors]))
+
+
+def check_request(n: int, k: int, tol: float, method: str = "auto") -> None:
+    """Raise ValueError, saying what to do, for what a graph of n rows cannot give."""
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+    if k >= n:
+        raise ValueError(
+            f"k={k} eigenpairs asked for, but the graph has {n} rows: ask for at most {n - 1}, or "
+            "take all of them from numpy.linalg.eigh(laplacian @ numpy.eye(n))."
+        )
+    if not isinstance(tol, numbers.Real) or not 1e-8 <= tol < 1:
+        raise ValueError(f"tol must be at least 1e-8 and less than 1, got {tol!r}.")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+
+
+def _null_vectors(laplacian: Operator, k: int) -> np.ndarray:
+    """Return at most k vectors of the known null space, those with most entries first."""
+    N = laplacian.null_space
+    if N is None:
+        return np.zeros((laplacian.shape[0], 0))
+    sizes = np.bincount(N.nonzero()[1], minlength=N.shape[1])
+    return N[:, np.argsort(-sizes, kind="stable")[:k]].toarray()
+
+
+def _with_fixed_signs(V: np.ndarray) -> np.ndarray:
+    size = np.abs(V)
+    first = np.argmax(size >= (1 - 1e-6) * size.max(axis=0), axis=0)
+    return V * np.sign(V[first, np.arange(V.shape[1])])
+
+
+def _dense(
+    laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    L = laplacian @ np.eye(laplacian.shape[0])
+    if laplacian.null_space is not None:  # out of the way, above all that is wanted
+        L += 2 * upper * (laplacian.null_space @ laplacian.null_space.T).toarray()
+    return eigh(L, subset_by_index=[0, k - 1])
+
+
+def _lanczos(
+    laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lanczos, then once more off what was found: nothing smaller may be left there."""
+    off_null = laplacian.without_null_space
+    try:
+        _, V = _arpack(laplacian, k, upper, FLOOR * tol, off_null, rng)
+        values, V, residuals = _rayleigh_ritz(laplacian, V)
+        excess = _excess(values, residuals, upper, tol)
+        margin = tol * max(values[-1], FLOOR * upper)
+        rest, _ = _arpack(
+            laplacian, 1, upper, margin / upper, lambda v: off_null(v) - V @ (V.T @ v), rng
+        )
+        if excess <= 1 and rest[0] >= values[-1] - margin:
+            return values, V
+        reason = f"residual {excess:.1e} of the tolerance, left over {rest[0]:.3g}"
+    except ArpackError as error:
+        reason = str(error)
+    logger.info("Lanczos is not enough (%s): Chebyshev filters take over", reason)
+    return _chebyshev(laplacian, k, upper, tol, rng)
+
+
+def _arpack(
+    laplacian: Operator,
+    k: int,
+    upper: float,
+    tol: float,
+    project: Project,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k smallest pairs where ``project`` leaves vectors alone, ascending.
+
+    They are the largest of upper − L, where ARPACK needs no inverse, and where its tolerance,
+    relative to the eigenvalue, is one relative to the spectrum.
+    """
+    n = laplacian.shape[0]
+
+    def apply(v: np.ndarray) -> np.ndarray:
+        v = project(v)
+        return project(upper * v - laplacian @ v)
+
+    values, vectors = eigsh(
+        LinearOperator((n, n), matvec=apply, dtype=np.float64),
+        k=k,
+        which="LA",
+        tol=tol,
+        v0=project(rng.standard_normal(n)),
+        ncv=min(n, max(2 * k + 1, k + _SPARE_BASIS)),
+        maxiter=_RESTARTS,
+    )
+    return upper - values[::-1], vectors[:, ::-1]
+
+
+def _chebyshev(
+    laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Subspace iteration with polynomials of L that are small on [cut, upper]."""
+    n, N = laplacian.shape[0], laplacian.null_space
+    rank = n - (0 if N is None else N.shape[1])
+    width = min(k + 8 + k // 5, rank)  # with guards, which speed it up
+    V = rng.standard_normal((n, width))
+    cut, degree = upper / 2, 6
+    for _ in range(_SWEEPS):
+        V = GraphFilter(laplacian, upper, _low_pass(degree, cut, upper))(V)
+        values, V, residuals = _rayleigh_ritz(laplacian, V)
+        excess = _excess(values[:k], residuals[:k], upper, tol)
+        if excess <= 1:
+            break
+        # Beyond the guards, and clear of a cluster that is wider than they are.
+        cut = min(max(values[-1], 1.1 * values[k - 1], FLOOR * upper), 0.95 * upper)
+        # T(x) = cosh(degree · arccosh x) to the left of the cut: as much as may be, or is needed.
+        zero, last = (upper + cut - 2 * np.array([0.0, values[k - 1]])) / (upper - cut)
+        most = np.arccosh(_GAIN) / np.arccosh(zero)
+        needed = np.arccosh(2 * excess) / np.arccosh(max(last, 1 + 1e-6))
+        degree = int(np.ceil(min(most, needed)))
+    else:
+        warnings.warn(
+            f"The eigenvectors miss their tolerance by a factor of {excess:.2g}. "
+            f"Raise tol={tol}, or ask for fewer of them.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return values[:k], V[:, :k]
+
+
+def _low_pass(degree: int, cut: float, upper: float) -> np.ndarray:
+    """Return Chebyshev coefficients on [0, upper]: 1 at 0, and as small as can be beyond cut."""
+    bump = Chebyshev.basis(degree, domain=[cut, upper])
+    coefficients: np.ndarray = Chebyshev.interpolate(bump, degree, domain=[0, upper]).coef
+    return coefficients / float(bump(0.0))
+
+
+def _excess(values: np.ndarray, residuals: np.ndarray, upper: float, tol: float) -> float:
+    """Return the largest residual in units of the allowed one."""
+    return float((residuals / np.maximum(values, FLOOR * upper)).max() / tol)
+
+
+def _rayleigh_ritz(laplacian: Operator, V: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the eigenpairs of L seen in the span of V, off the null space, and their residuals."""
+    Q = np.linalg.qr(laplacian.without_null_space(V))[0]
+    again = laplacian.without_null_space(Q)
+    if np.abs(again - Q).max() > 1e-14:  # V had lost rank, and rounding filled it up
+        Q = np.linalg.qr(again)[0]
+    LQ = laplacian @ Q
+    values, turn = np.linalg.eigh(Q.T @ LQ)
+    V = Q @ turn
+    return values, V, np.linalg.norm(LQ @ turn - V * values, axis=0)
