@@ -10,16 +10,18 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
+EPSILON = 0.1
 LOSSES = {
     "squared": lambda y, f: (y - f) ** 2,
     "squared_hinge": lambda y, f: np.maximum(1 - y * f, 0) ** 2,
     "hinge": lambda y, f: np.maximum(1 - y * f, 0),
+    "epsilon_insensitive": lambda y, f: np.maximum(np.abs(f - y) - EPSILON, 0),
 }
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One binary problem, everything dense."""
+    """One column of targets, everything dense."""
 
     K: np.ndarray
     S: np.ndarray
@@ -66,13 +68,19 @@ def minimum(problem):
         # rows·u − ξ = y
         A, cones = np.hstack([rows, -np.eye(l)]), [clarabel.ZeroConeT(l)]
         right = problem.y
+    elif problem.loss == "epsilon_insensitive":
+        # |rows·u − y| ≤ ε + ξ and ξ ≥ 0
+        signed = np.vstack([rows, -rows, np.zeros(rows.shape)])
+        A = np.hstack([signed, -np.tile(np.eye(l), (3, 1))])
+        right = np.concatenate([problem.y + EPSILON, EPSILON - problem.y, np.zeros(l)])
+        cones = [clarabel.NonnegativeConeT(3 * l)]
     else:
         # 1 − y(rows·u) ≤ ξ and ξ ≥ 0
         margins = np.hstack([-problem.y[:, None] * rows, -np.eye(l)])
         A = np.vstack([margins, np.hstack([np.zeros((l, H.shape[1])), -np.eye(l)])])
         right = np.append(-np.ones(l), np.zeros(l))
         cones = [clarabel.NonnegativeConeT(2 * l)]
-    if problem.loss == "hinge":
+    if problem.loss in ("hinge", "epsilon_insensitive"):
         linear, slack = 0.5 * problem.weights, np.zeros(l)
     else:
         linear, slack = np.zeros(l), problem.weights
@@ -99,3 +107,24 @@ def quadratic_program(P, q, A, right, cones):
     scale = max(abs(solution.obj_val), 1e-300)
     assert abs(solution.obj_val - solution.obj_val_dual) < 1e-7 * scale, solution.status
     return np.array(solution.x)
+
+
+def tube_minimum(Q, y, C, epsilon, intercept):
+    """Optimal objective and values of ½‖h‖² + C Σ max(|h + b − y| − ε, 0), h of the kernel Q.
+
+    Variables (z, b, ξ) with h = Rz, RRᵀ = Q.
+    """
+    R = root(Q)
+    n, m = R.shape
+    H = np.column_stack([R, np.ones(n)]) if intercept else R
+    k = H.shape[1]
+    A = np.vstack([H, -H, np.zeros((n, k))])
+    A = np.hstack([A, -np.tile(np.eye(n), (3, 1))])
+    right = np.concatenate([y + epsilon, epsilon - y, np.zeros(n)])
+    P = np.zeros((k + n, k + n))
+    P[:m, :m] = np.eye(m)
+    linear = np.append(np.zeros(k), np.full(n, float(C)))
+    u = quadratic_program(P, linear, A, right, [clarabel.NonnegativeConeT(3 * n)])
+    values = H @ u[:k]
+    over = np.maximum(np.abs(values - y) - epsilon, 0.0)
+    return 0.5 * (u[:m] @ u[:m]) + C * over.sum(), values

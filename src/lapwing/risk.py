@@ -18,6 +18,9 @@ from .losses import Loss
 from .operators import Operator
 from .spaces import Function, Space
 
+#: Share of the objective at zero that is lost in rounding.
+_ROUNDING = 1e-15
+
 
 @dataclass(frozen=True)
 class RegularizedRisk:
@@ -87,9 +90,16 @@ class RegularizedRisk:
     def objective(self, f: Function) -> np.ndarray:
         """Return the objective per column. Cost: no product."""
         loss = self.weights @ self.loss.value(f.values[self.labelled], self.targets)
-        manifold = (f.values * f.rough).sum(axis=0)
+        # Far-off constants, which S does not see, would leave the product few digits.
+        manifold = (self.smoothness.without_null_space(f.values) * f.rough).sum(axis=0)
+        manifold = np.maximum(manifold, 0.0)
         ambient = self.space.dot(f, f)
         return 0.5 * (loss + self.reg_ambient * ambient + self.reg_manifold * manifold)
+
+    @property
+    def rounding(self) -> float:
+        """The objective that is zero up to rounding; no objective is below zero."""
+        return _ROUNDING * float(self.objective(self.zero()).sum())
 
     def loss_slope(self, f: Function) -> np.ndarray:
         """Return g, half the weighted loss derivative on the labelled rows, shape (l, c)."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.losses import LOSSES, Loss
+from lapwing.losses import LOSSES, EpsilonInsensitive, Loss
 
 every_loss = pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values()], ids=list(LOSSES))
 values = st.floats(-5, 5)
@@ -15,11 +15,12 @@ FORMULAS = {
     "squared": lambda f, y: (y - f) ** 2,
     "squared_hinge": lambda f, y: max(1 - y * f, 0) ** 2,
     "hinge": lambda f, y: max(1 - y * f, 0),
+    "epsilon_insensitive": lambda f, y: max(abs(f - y) - 0.1, 0),
 }
 
 
 def grid():
-    """Values away from the kink at yf = 1, with both targets."""
+    """Values away from the kinks at yf = 1 and |f − y| = 0.1, with both targets."""
     f = np.linspace(-3, 3, 61)[:, None] + 0.013
     return np.hstack([f, f]), np.broadcast_to([1.0, -1.0], (61, 2))
 
@@ -100,8 +101,58 @@ def test_shapes_and_input_are_left_alone(loss):
     np.testing.assert_array_equal(f, copy)
 
 
-def test_only_the_hinge_is_not_smooth():
-    assert [name for name, cls in LOSSES.items() if not cls.is_smooth] == ["hinge"]
+@every_loss
+@given(f=values, y=signs, weight=st.floats(0.1, 10), share=st.floats(-1, 1))
+def test_slack_is_the_gap_of_fenchel_and_young(loss, f, y, weight, share):
+    at = lambda v: (np.array([[v]]), np.array([[y]]), np.array([[weight]]))  # noqa: E731
+    # A slope that the loss has somewhere: only there is its conjugate finite.
+    slope = weight * loss.half_derivative(np.array([[5 * share]]), np.array([[y]]))
+    grid = np.append(np.linspace(-60, 60, 4001), [y, y - 0.1, y + 0.1])
+    half = 0.5 * weight * loss.value(grid, np.full(grid.shape, y))
+    conjugate = (slope[0, 0] * grid - half).max()
+    expected = 0.5 * weight * FORMULAS[loss.name](f, y) + conjugate - slope[0, 0] * f
+    found = loss.slack(*at(f), slope)[0, 0]
+    assert found == pytest.approx(expected, abs=1e-2 * weight)
+    assert found >= -1e-12
+    own = weight * loss.half_derivative(*at(f)[:2])
+    assert loss.slack(*at(f), own)[0, 0] == pytest.approx(0.0, abs=1e-9)
+
+
+kinked = pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values() if not cls.is_smooth])
+
+
+@kinked
+@given(f=values, y=signs)
+def test_loss_that_is_not_smooth_is_a_sum_of_hinges(loss, f, y):
+    sign, offset = loss.hinges(np.array([y]))
+    assert sign.shape == offset.shape
+    found = np.maximum(offset - sign * f, 0.0).sum()
+    assert found == pytest.approx(FORMULAS[loss.name](f, y), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_edges_of_the_tube(epsilon, side):
+    loss, y = EpsilonInsensitive(epsilon), np.array([[3.0]])
+    edge = y + side * epsilon
+    assert loss.value(edge, y)[0, 0] == 0.0
+    assert 0.0 <= side * loss.half_derivative(edge, y)[0, 0] <= 0.5
+    for slope in (0.0, 0.2, 0.5):  # every one of them is a subgradient there
+        w = np.ones((1, 1))
+        assert loss.slack(edge, y, w, side * slope * w)[0, 0] == pytest.approx(0.0, abs=1e-15)
+    assert not loss.active(edge, y).any()
+    assert loss.active(edge + side * 1e-9, y).all()
+
+
+def test_which_losses_are_smooth_and_which_quadratic():
+    kinks = [name for name, cls in LOSSES.items() if not cls.is_smooth]
+    assert kinks == ["hinge", "epsilon_insensitive"]
+    assert [name for name, cls in LOSSES.items() if cls.is_quadratic] == ["squared"]
+
+
+def test_smooth_losses_are_no_sums_of_hinges():
+    with pytest.raises(NotImplementedError, match="SquaredHinge must implement hinges"):
+        LOSSES["squared_hinge"]().hinges(np.ones(2))
 
 
 @pytest.mark.parametrize("method", ["value", "half_derivative", "active"])

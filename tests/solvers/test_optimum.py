@@ -37,16 +37,17 @@ _spec.loader.exec_module(reference)
 RELATIVE = 1e-6  # agreement with the reference
 ROUNDING = 1e-9  # of the objective: allowed to certificates and to monotony
 REGULARIZATION = [(1.0, 1e-2), (1e-2, 1.0), (1e-4, 1e-1), (1e-6, 1e-2), (1e-2, 1e2)]
+KERNELS = ["gaussian", "poly", "linear"]
+YES_NO = [True, False]
 CASES = [
     (seed, loss, kernel, normalized, power, intercept, *REGULARIZATION[seed % 5])
     for seed, (loss, kernel, normalized, power, intercept) in enumerate(
-        itertools.product(
-            ["squared", "squared_hinge", "hinge"],
-            ["gaussian", "poly", "linear"],
-            [True, False],
-            [1, 2, 3],
-            [True, False],
-        )
+        [
+            *itertools.product(
+                ["squared", "squared_hinge", "hinge"], KERNELS, YES_NO, [1, 2, 3], YES_NO
+            ),
+            *itertools.product(["epsilon_insensitive"], KERNELS, YES_NO, [1, 2], YES_NO),
+        ]
     )
 ]
 
@@ -92,6 +93,8 @@ class Case:
         y = np.where(rng.random(l) < 0.5, -1.0, 1.0)
         y[:2] = -1.0, 1.0
         weights = rng.uniform(0.2, 3.0, l)
+        if loss == "epsilon_insensitive":
+            y = 2.0 + rng.normal(size=l)
         assert manifold / ambient * np.linalg.norm(S, 2) * np.linalg.norm(self.K, 2) < 1e8
         self.problem = reference.Problem(
             self.K, (S + S.T) / 2, labelled, y, weights, loss, ambient, manifold, intercept
@@ -390,7 +393,7 @@ def test_exact_step_minimises_along_the_line(loss, seed, l, whole, flat):
     assert along(found) <= min(lowest, grid) + 1e-9 * (1 + abs(along(0.0)))
 
 
-def test_exact_step_treats_columns_separately_and_refuses_the_hinge():
+def test_exact_step_treats_columns_separately_and_refuses_kinks():
     rng = np.random.default_rng(0)
     f, d = rng.normal(size=(2, 7, 3))
     d[:, 1] = 0.0
@@ -405,19 +408,20 @@ def test_exact_step_treats_columns_separately_and_refuses_the_hinge():
         )
         assert together[j] == alone[0]
     assert together[1] == 0.0
-    with pytest.raises(TypeError, match="not smooth"):
-        exact_step(LOSSES["hinge"](), f, d, y, w, slope, curvature)
+    for kinked in ("hinge", "epsilon_insensitive"):
+        with pytest.raises(TypeError, match="not smooth"):
+            exact_step(LOSSES[kinked](), f, d, y, w, slope, curvature)
 
 
-# ---------------------------------------------------------------- the dual of the hinge
+# ---------------------------------------------------------------- the dual of hinges
 
 
-def box_qp_value(Q, q, sigma, a):
+def box_qp_value(Q, linear, q, sigma, a):
     pull = 0.0 if q is None or sigma == 0 else (q @ a) ** 2 / (2 * sigma)
-    return 0.5 * a @ Q @ a - a.sum() + pull
+    return 0.5 * a @ Q @ a - linear @ a + pull
 
 
-def box_qp_minimum(Q, upper, q, sigma):
+def box_qp_minimum(Q, linear, upper, q, sigma):
     l = len(Q)
     P = Q if q is None or sigma == 0 else Q + np.outer(q, q) / sigma
     A = np.vstack([-np.eye(l), np.eye(l)])
@@ -429,10 +433,10 @@ def box_qp_minimum(Q, upper, q, sigma):
     found = []
     for unit in (1.0, upper.mean(), 1.0 / np.diag(Q).mean(), 1.0 / np.diag(Q).min()):
         try:
-            a = reference.quadratic_program(unit * P, -np.ones(l), A, right / unit, cones)
+            a = reference.quadratic_program(unit * P, -linear, A, right / unit, cones)
         except AssertionError:
             continue
-        found.append(box_qp_value(Q, q, sigma, unit * a))
+        found.append(box_qp_value(Q, linear, q, sigma, unit * a))
     return min(found, default=None)
 
 
@@ -450,29 +454,54 @@ def test_box_qp_finds_the_minimum(seed, intercept, rank, size):
     if q is not None:
         q[:2] = -1.0, 1.0
     sigma = 0.7 if intercept == "held" else 0.0
-    a, b = solve_box_qp(Q, upper, q, sigma)
+    linear = np.ones(l) if seed % 2 else rng.normal(size=l)
+    a, b = solve_box_qp(Q, linear, upper, q, sigma)
     assert (a >= 0).all()
     assert (a <= upper).all()
 
     if intercept == "free":
         assert abs(q @ a) <= 1e-9 * np.abs(q) @ a
-    expected = box_qp_minimum(Q, upper, q, sigma)
+    expected = box_qp_minimum(Q, linear, upper, q, sigma)
     if expected is not None:  # else clarabel gave up, and the conditions below decide alone
-        assert box_qp_value(Q, q, sigma, a) == pytest.approx(expected, rel=RELATIVE)
-    # The multiplier b: margins Qa + qb are at least 1 at a = 0, at most 1 at the upper bound.
-    margins = Q @ a + (0.0 if q is None else q * b)
-    assert (margins[a < 1e-7 * upper] > 1 - 1e-5).all()
-    assert (margins[a > upper * (1 - 1e-7)] < 1 + 1e-5).all()
+        assert box_qp_value(Q, linear, q, sigma, a) == pytest.approx(expected, rel=RELATIVE)
+    # The multiplier b: Qa + qb is at least m at a = 0, at most m at the upper bound.
+    excess = Q @ a + (0.0 if q is None else q * b) - linear
+    assert (excess[a < 1e-7 * upper] > -1e-5).all()
+    assert (excess[a > upper * (1 - 1e-7)] < 1e-5).all()
     inside = (a >= 1e-7 * upper) & (a <= upper * (1 - 1e-7))
-    np.testing.assert_allclose(margins[inside], 1.0, atol=1e-5)
+    np.testing.assert_allclose(excess[inside], 0.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 2.0])
 def test_box_qp_with_a_zero_matrix(sigma):
     # Two rows of opposite sign and no kernel at all: both multipliers at their bounds.
-    a, b = solve_box_qp(np.zeros((2, 2)), np.array([3.0, 3.0]), np.array([1.0, -1.0]), sigma)
+    upper, q = np.array([3.0, 3.0]), np.array([1.0, -1.0])
+    a, b = solve_box_qp(np.zeros((2, 2)), np.ones(2), upper, q, sigma)
     np.testing.assert_allclose(a, 3.0, rtol=1e-6)
     assert abs(b) <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("mean", [0.0, 1e3])
+def test_box_qp_has_no_units(unit, mean):
+    # The dual of ε-insensitive regression, with targets in other units and far from zero.
+    rng = np.random.default_rng(0)
+    R, y = (lambda B: B @ B.T)(rng.normal(size=(8, 8))), rng.normal(size=8)
+    Q, q = np.block([[R, -R], [-R, R]]), np.repeat([1.0, -1.0], 8)
+    linear = np.append(y, -y) - 0.1
+    a, b = solve_box_qp(Q, linear, np.full(16, 0.2), q, 0.0)
+    shifted = unit * (linear + mean * q)
+    a_unit, b_unit = solve_box_qp(Q, shifted, np.full(16, 0.2 * unit), q, 0.0)
+    assert ((a > 1e-6) & (a < 0.2)).any()
+    np.testing.assert_allclose(a_unit / unit, a, atol=1e-9)
+    assert b_unit / unit == pytest.approx(b + mean, abs=1e-9)
+
+
+def test_box_qp_without_force_is_exactly_zero():
+    Q, q = np.ones((4, 4)), np.array([1.0, 1.0, -1.0, -1.0])
+    a, b = solve_box_qp(Q, np.array([2.9, 3.1, -3.3, -3.2]), np.full(4, 5.0), q, 0.0)
+    np.testing.assert_array_equal(a, 0.0)
+    assert 3.1 <= b <= 3.2
 
 
 # ---------------------------------------------------------------- leave one out
@@ -480,9 +509,16 @@ def test_box_qp_with_a_zero_matrix(sigma):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("normalized", [True, False])
-def test_leave_one_out_of_least_squares_is_exact(intercept, normalized):
-    risk = Case(11, "squared", "gaussian", normalized, 2, intercept, 1e-2, 1.0).risk()
-    (step,) = eliminate(risk)
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_leave_one_out_of_least_squares_is_exact(intercept, normalized, kernel):
+    case = Case(11, "squared", kernel, normalized, 2, intercept, 1e-2, 1.0)
+    if kernel == "linear":  # more labelled rows than columns: solved for the weights
+        risk = case.risk(LinearSpace(case.X))
+        (step,) = eliminate_features(risk)
+        risk = RegularizedRisk(**{**vars(risk), "space": KernelSpace(DenseOperator(case.K))})
+    else:
+        risk = case.risk()
+        (step,) = eliminate(risk)
     found = step.leave_one_out()[:, 0]
     for i, row in enumerate(risk.labelled):
         without = {
@@ -491,6 +527,18 @@ def test_leave_one_out_of_least_squares_is_exact(intercept, normalized):
         }
         (other,) = eliminate(RegularizedRisk(**{**vars(risk), **without}))
         assert found[i] == pytest.approx(other.function.values[row, 0], abs=1e-9)
+
+
+def test_leave_one_out_of_the_tube():
+    # Rows inside the tube keep their value; a row that holds itself up alone falls to zero.
+    R, y = np.eye(4) * 5.0, np.array([[1.0], [-1.0], [0.05], [0.0]])
+    loss = LOSSES["epsilon_insensitive"]()
+    problem = ReducedProblem(R, None, 0.0, loss, y, np.ones(4), 0.1)
+    c, _, _ = problem.solve()
+    np.testing.assert_allclose(R @ c, [[0.9], [-0.9], [0.0], [0.0]], atol=1e-9)
+    np.testing.assert_array_equal(c[2:], 0.0)
+    f = np.array([[0.9], [-0.9], [0.1], [0.2]])
+    np.testing.assert_allclose(problem.leave_one_out(c, f), [[0.0], [0.0], [0.1], [0.2]], atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])

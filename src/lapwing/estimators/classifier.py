@@ -1,13 +1,13 @@
 """What the classifiers share: classes, decisions, probabilities, new labels.
 
-`KernelClassifier` knows labels and no graph; `ManifoldClassifier` adds the graph and the rules by
-which its solvers stop early.
+`LabelClassifier` knows labels alone; `KernelClassifier` joins them to a kernel machine, and
+`ManifoldClassifier` adds the graph and the rules by which its solvers stop early.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -61,15 +61,25 @@ class LabelledData:
     weights: np.ndarray
 
 
-class KernelClassifier(ClassifierMixin, KernelEstimator):
-    """Classifiers with one column per class (one column for two classes)."""
+class LabelClassifier(ClassifierMixin):
+    """Classifiers with one column per class (one column for two classes).
+
+    The class or another base implements `_decide` and `_refit`.
+    """
 
     unlabeled: Any
     class_weight: Any
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
-        """Check the input of fit and find the classes."""
-        X = check_rows(self, X)
+    if TYPE_CHECKING:  # methods here would hide those of a kernel machine, which comes later
+
+        def _decide(self, X: Any) -> np.ndarray:
+            """Return the values of the fitted functions on new rows, shape (n, columns)."""
+
+        def _refit(self, y: np.ndarray, **arguments: Any) -> Any:
+            """Fit again to the same rows with other labels."""
+
+    def _check_labels(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        """Check labels and weights of checked rows, and find the classes."""
         values, labelled = labelled_rows(y, self.unlabeled)
         if len(values) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
@@ -87,15 +97,19 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         targets = one_vs_rest(known, self.classes_)
         return LabelledData(X, values, labelled, row_weights, index, targets, weights)
 
-    def _store_labels(self, data: LabelledData, step: Step) -> None:
-        """Store the labels, the transduction and the temperature of the probabilities."""
+    def _store_decisions(
+        self, data: LabelledData, values: np.ndarray, held_out: np.ndarray
+    ) -> None:
+        """Store the labels, the transduction and the temperature of the probabilities.
+
+        ``values`` are those of all rows, shape (n, columns), and ``held_out`` those of the
+        labelled rows, each without the help of its own label where that is known.
+        """
         self._labels, self._row_weights = data.values, data.row_weights
-        self.transduction_ = self.classes_[decisions(step.function.values).astype(int)]
+        self.transduction_ = self.classes_[decisions(values).astype(int)]
         given = data.values[data.labelled]
         self.transduction_[data.labelled] = given.astype(self.classes_.dtype)
-        self._temperature = _temperature(
-            step, data.targets, data.index, data.row_weights[data.index]
-        )
+        self._temperature = _temperature(held_out, data.targets, data.row_weights[data.index])
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and refit from the present solution, on the same graph if any.
@@ -111,7 +125,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         -------
         self
         """
-        check_is_fitted(self, "result_")
+        check_is_fitted(self, "transduction_")
         index = np.atleast_1d(index)
         if index.size == 0:  # an empty list is an array of floats
             index = index.astype(int)
@@ -138,13 +152,27 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         are, which makes for too much confidence.
         """
         values = self._decide(X)
-        return _softmax(_per_class(values) * self._temperature)
+        return _softmax(per_class(values) * self._temperature)
 
     def _class_weights(self, known: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return np.ones(len(known))
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=known)
         return weights[np.searchsorted(self.classes_, known)]
+
+
+class KernelClassifier(LabelClassifier, KernelEstimator):
+    """Kernel machines that classify."""
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        """Check the input of fit and find the classes."""
+        return self._check_labels(check_rows(self, X), y, sample_weight)
+
+    def _store_labels(self, data: LabelledData, step: Step) -> None:
+        """Store the labels, the transduction and the temperature of the probabilities."""
+        values = step.function.values
+        held_out = values[data.index] if step.leave_one_out is None else step.leave_one_out()
+        self._store_decisions(data, values, held_out)
 
 
 class ManifoldClassifier(KernelClassifier, ManifoldEstimator):
@@ -229,7 +257,7 @@ class ManifoldClassifier(KernelClassifier, ManifoldEstimator):
         return ValidationCheck(error_rate, len(truth), X.shape[0])
 
 
-def _per_class(values: np.ndarray) -> np.ndarray:
+def per_class(values: np.ndarray) -> np.ndarray:
     """Return one score per class; two classes share a column with opposite signs."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
@@ -239,14 +267,13 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def _temperature(step: Step, targets: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
+def _temperature(values: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
     """Return the factor of the decision values under which the weighted labels are most likely.
 
     A standard normal prior on its logarithm keeps it finite when few labels are all correct.
     """
-    values = step.function.values[index] if step.leave_one_out is None else step.leave_one_out()
     truth = decisions(targets).astype(int)
-    scores = _per_class(values)
+    scores = per_class(values)
 
     def loss(log_factor: float) -> float:
         probability = _softmax(scores * np.exp(log_factor))[np.arange(len(truth)), truth]

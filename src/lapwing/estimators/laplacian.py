@@ -6,98 +6,18 @@ Each class is one row of loss × space × regulariser × solver; the work is don
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
-from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss, SquaredLoss
 from ..solvers import Step
-from .base import check_rows, check_weights
 from .classifier import ManifoldClassifier
-from .manifold import ManifoldEstimator
-from .targets import labelled_rows
-
-_SHARED_PARAMETERS = """\
-    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
-        Kernel k. A function takes two arrays of rows and returns the matrix of values.
-    gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
-        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
-    degree, coef0 : float, default=3 and 0
-        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
-    reg_ambient : float, default=1e-4
-        γ_A > 0, weight of the norm in the space of the kernel.
-    reg_manifold : float, default=1.0 (regressors 0.1)
-        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
-    graph : KNNGraph, affinity matrix or None, default=None
-        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
-        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
-    fit_intercept : bool, default=True
-        Whether f has a constant b.
-"""
-_COMMON_PARAMETERS = """\
-    tol : float, default=1e-3
-        Iterative solvers are content when the certified distance to the optimum is below
-        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
-        first ("pcg").
-    max_iter : int, default=1000
-        Most iterations.
-    random_state : int, RandomState or None, default=0
-        For the landmarks of the iterative solver.
-    warm_start : bool, default=False
-        Whether a new fit on rows of the same shape starts from the last solution.
-    verbose : int, default=0
-        1 shows progress on the error stream.
-    memory_limit : int, str or None, default=None
-        Most memory for the Gram matrix and the solver, in bytes or such as "8GB"; None is 60 %
-        of what is free. Storage in float64, float32 or tiles is chosen to fit, before
-        anything is allocated.
-    callback : callable, optional
-        Called with each `Step`; a true return value stops the solver.
-"""
-_ATTRIBUTES = """\
-    dual_coef_ : ndarray of shape (n_columns, n)
-        Coefficients of the expansion (not for linear and cosine kernels).
-    coef_ : ndarray of shape (n_columns, d)
-        Weights of the columns (linear and cosine kernels only).
-    intercept_ : ndarray of shape (n_columns,)
-        Constants.
-    support_ : ndarray
-        Rows with a coefficient that is not zero.
-    graph_ : KNNGraph
-        The graph used.
-    label_reach_ : ndarray of bool, shape (n,)
-        Whether a label can reach the row through the graph.
-    result_ : SolverResult
-        Status, message, certified gap, passes over the Gram matrix and history.
-    n_iter_ : int
-        Iterations of the solver.
-"""
-_REFERENCE = """\
-    References
-    ----------
-    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
-    Journal of Machine Learning Research 12, 1149-1184.
-"""
+from .docstrings import documented
+from .regressor import ManifoldRegressor
 
 
-def _documented(cls: type) -> type:
-    """Fill in the parts of the docstring that the machines share."""
-    assert cls.__doc__ is not None
-    cls.__doc__ = cls.__doc__.format(
-        shared=_SHARED_PARAMETERS.strip(),
-        common=_COMMON_PARAMETERS.strip(),
-        attributes=_ATTRIBUTES.strip(),
-        reference=_REFERENCE.strip(),
-    )
-    return cls
-
-
-@_documented
+@documented
 class LapSVC(ManifoldClassifier):
     """Laplacian support vector machine for few labels and many unlabelled rows.
 
@@ -111,7 +31,9 @@ class LapSVC(ManifoldClassifier):
     ----------
     loss : {{"squared_hinge", "hinge"}}, default="squared_hinge"
         Loss of the labelled rows.
-    {shared}
+    {kernel}
+    {regularization}
+    {graph}
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
@@ -134,7 +56,13 @@ class LapSVC(ManifoldClassifier):
         Labels of the training rows: given or predicted.
     {attributes}
 
-    {reference}
+    Notes
+    -----
+    {linear}
+
+    References
+    ----------
+    {melacci}
 
     Examples
     --------
@@ -208,7 +136,7 @@ class LapSVC(ManifoldClassifier):
         return LOSSES[self.loss]()
 
 
-@_documented
+@documented
 class LapRLSClassifier(ManifoldClassifier):
     """Laplacian regularised least squares for classes, few of them labelled.
 
@@ -217,7 +145,9 @@ class LapRLSClassifier(ManifoldClassifier):
 
     Parameters
     ----------
-    {shared}
+    {kernel}
+    {regularization}
+    {graph}
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
@@ -239,7 +169,13 @@ class LapRLSClassifier(ManifoldClassifier):
         Labels of the training rows: given or predicted.
     {attributes}
 
-    {reference}
+    Notes
+    -----
+    {linear}
+
+    References
+    ----------
+    {melacci}
 
     Examples
     --------
@@ -298,15 +234,17 @@ class LapRLSClassifier(ManifoldClassifier):
         return _squared_loss(self.solver)
 
 
-@_documented
-class LapRLSRegressor(RegressorMixin, ManifoldEstimator):
+@documented
+class LapRLSRegressor(ManifoldRegressor):
     """Laplacian regularised least squares for numbers, known for few rows.
 
     Minimises ½·( Σ_labelled (y - f)² + γ_A ‖f‖² + γ_I fᵀLᵖf ).
 
     Parameters
     ----------
-    {shared}
+    {kernel}
+    {regularization}
+    {graph}
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
     solver : {{"auto", "direct", "pcg"}}, default="auto"
@@ -321,7 +259,13 @@ class LapRLSRegressor(RegressorMixin, ManifoldEstimator):
         Targets of the training rows: given or predicted.
     {attributes}
 
-    {reference}
+    Notes
+    -----
+    {linear}
+
+    References
+    ----------
+    {melacci}
 
     Examples
     --------
@@ -373,82 +317,11 @@ class LapRLSRegressor(RegressorMixin, ManifoldEstimator):
         self.memory_limit = memory_limit
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows with and without targets.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of rows without a target are not used.
-
-        Returns
-        -------
-        self
-        """
-        X = check_rows(self, X)
-        y = _numbers(y, self.unlabeled)
-        if len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)}")
-        row_weights = check_weights(sample_weight, X)
-        labelled = ~np.isnan(y)
-        index = np.flatnonzero(labelled & (row_weights > 0))
-        if len(index) == 0:
-            raise ValueError(
-                "no row has a target and a positive weight: give the target of at least one row"
-            )
-        loss = _squared_loss(self.solver)
-        step = self._fit(X, index, y[index][:, None], row_weights[index], loss, lambda _: [])
-        self._labels, self._row_weights = y, row_weights
-        self.transduction_ = np.where(labelled, y, step.function.values[:, 0])
-        return self
-
-    def add_labels(self, index: Any, y: Any) -> Self:
-        """Give targets to more training rows and refit from the present solution.
-
-        Parameters
-        ----------
-        index : array of int
-            Rows of the training data.
-        y : array
-            Their targets.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self, "result_")
-        targets = self._labels.copy()
-        targets[np.atleast_1d(index)] = y
-        return self._refit(targets)
-
-    def _default_graph(self) -> KNNGraph:
-        # The normalised Laplacian penalises constants on nodes of unequal degree: a target with
-        # a mean would be bent towards zero.
-        return KNNGraph(normalized=False)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted target of each row."""
-        return self._decide(X)[:, 0]
+    def _loss(self) -> Loss:
+        return _squared_loss(self.solver)
 
 
 def _squared_loss(solver: str) -> Loss:
     if solver not in ("auto", "direct", "pcg"):
         raise ValueError(f"solver must be 'auto', 'direct' or 'pcg', got {solver!r}")
     return SquaredLoss()
-
-
-def _numbers(y: Any, marker: Any) -> np.ndarray:
-    """Return targets as floats, unlabelled rows as NaN; refuse infinite ones."""
-    values, labelled = labelled_rows(y, marker)
-    numbers = np.full(len(values), np.nan)
-    try:
-        numbers[labelled] = column_or_1d(values[labelled]).astype(float)
-    except (TypeError, ValueError) as error:
-        raise ValueError("y must hold numbers; mark rows without a target by NaN") from error
-    if np.isinf(numbers).any():
-        raise ValueError("y contains infinity: targets must be finite, or NaN where unknown")
-    return numbers

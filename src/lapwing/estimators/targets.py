@@ -71,6 +71,19 @@ def one_vs_rest(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(values[:, None] == classes[None, :], 1.0, -1.0)
 
 
+def numeric_targets(y: Any, marker: Any) -> np.ndarray:
+    """Return targets as floats, unlabelled rows as NaN; refuse infinite ones."""
+    values, labelled = labelled_rows(y, marker)
+    numbers = np.full(len(values), np.nan)
+    try:
+        numbers[labelled] = column_or_1d(values[labelled]).astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError("y must hold numbers; mark rows without a target by NaN") from error
+    if np.isinf(numbers).any():
+        raise ValueError("y contains infinity: targets must be finite, or NaN where unknown")
+    return numbers
+
+
 def _is_mixed(y: Any) -> bool:
     """Return whether y may hold None, pd.NA or several types, which numpy would turn into text."""
     if hasattr(y, "dtype") and not hasattr(y, "isna"):

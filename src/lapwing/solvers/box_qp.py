@@ -1,6 +1,6 @@
-"""Quadratic programs with box constraints, for the dual of the hinge loss.
+"""Quadratic programs with box constraints, for the dual of losses made of hinges.
 
-    min over a, 0 ≤ a ≤ u:   ½ aᵀQa − 1ᵀa + max_b ( b·qᵀa − ½·σ·b² )
+    min over a, 0 ≤ a ≤ u:   ½ aᵀQa − mᵀa + max_b ( b·qᵀa − ½·σ·b² )
 
 With σ = 0 the last term is the constraint qᵀa = 0 of an unpenalised intercept b; with σ > 0 it is
 qᵀa squared over 2σ, an intercept that the manifold term holds back. A primal-dual interior-point
@@ -10,16 +10,20 @@ coordinates it left strictly inside the box.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 _MAX_ITER = 200
-#: In units where Qa − 1 is of order one.
+#: In units where Qa − m + qb is of order one.
 _TOLERANCE = 1e-11
+#: Of the linear term: in smaller units its rounding would be above the tolerance.
+_LEAST_HEIGHT = 1e-5
 
 
 def solve_box_qp(
-    Q: np.ndarray, upper: np.ndarray, q: np.ndarray | None, sigma: float
+    Q: np.ndarray, linear: np.ndarray, upper: np.ndarray, q: np.ndarray | None, sigma: float
 ) -> tuple[np.ndarray, float]:
     """Return the minimiser a and the multiplier b (0 without an intercept).
 
@@ -27,6 +31,8 @@ def solve_box_qp(
     ----------
     Q : ndarray of shape (l, l)
         Symmetric positive semi-definite.
+    linear : ndarray of shape (l,)
+        The linear term m.
     upper : ndarray of shape (l,)
         Positive upper bounds u.
     q : ndarray of shape (l,) or None
@@ -34,36 +40,64 @@ def solve_box_qp(
     sigma : float
         Penalty of the intercept, at least 0.
     """
-    # Units in which Q is of order one, so that tolerances mean the same for every problem.
-    unit = float(np.mean(np.diag(Q)))
-    unit = 1.0 / unit if unit > 0 else float(upper.max())
+    # Units in which Q and m − qb are of order one, so that tolerances mean the same for every
+    # problem. What an intercept can take off the linear term, such as the mean of far-off targets,
+    # must not count: b begins there.
+    size = float(np.mean(np.diag(Q)))
     row = np.zeros(len(upper)) if q is None else q
-    scaled = Q * unit, upper / unit, row, sigma / unit, q is not None
-    a, b, z = _interior_point(*scaled)
-    a, b = _polish(*scaled, a, b, z)
-    return np.clip(a * unit, 0.0, upper), b
+    pull = float(row @ row) + sigma * size
+    b = float(row @ linear) / pull if pull > 0 else 0.0
+    height = float(max(np.abs(linear - row * b).max(), _LEAST_HEIGHT * np.abs(linear).max()))
+    height = height if height > 0 else 1.0
+    unit = height / size if size > 0 else float(upper.max())
+    scaled = _Problem(
+        Q=Q * (unit / height),
+        linear=linear / height,
+        upper=upper / unit,
+        row=row,
+        sigma=sigma * height / unit,
+        intercept=q is not None,
+    )
+    a, b = _polish(scaled, *_interior_point(scaled, b / height))
+    return np.clip(a * unit, 0.0, upper), b * height
 
 
-def _interior_point(
-    Q: np.ndarray, upper: np.ndarray, row: np.ndarray, sigma: float, intercept: bool
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return a, b and the difference of the multipliers of the two bounds."""
-    l = len(upper)
-    a, b = np.minimum(0.5 * upper, 1.0), 0.0
+@dataclass(frozen=True)
+class _Problem:
+    """The program in its own units; without an intercept the row is zero."""
+
+    Q: np.ndarray
+    linear: np.ndarray
+    upper: np.ndarray
+    row: np.ndarray
+    sigma: float
+    intercept: bool
+
+    def gradient(self, a: np.ndarray, b: float) -> np.ndarray:
+        return self.Q @ a - self.linear + self.row * b
+
+    def balance(self, a: np.ndarray, b: float) -> float:
+        return float(self.row @ a) - self.sigma * b if self.intercept else 0.0
+
+
+def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return a, b and the difference of the multipliers of the two bounds; b starts as given."""
+    upper, row, l = problem.upper, problem.row, len(problem.upper)
+    a = np.minimum(0.5 * upper, 1.0)
     slack = upper - a  # kept beside a: near the bound the difference would have no digits
     z_low, z_high = 1.0 / a, 1.0 / slack
     for _ in range(_MAX_ITER):
-        dual = Q @ a - 1.0 + row * b - z_low + z_high
-        balance = float(row @ a) - sigma * b if intercept else 0.0
+        dual = problem.gradient(a, b) - z_low + z_high
+        balance = problem.balance(a, b)
         mean = float(z_low @ a + z_high @ slack) / (2 * l)
         size = 1.0 + float(np.abs(a).max())
         if np.abs(dual).max() < _TOLERANCE and abs(balance) + mean < _TOLERANCE * size:
             break
-        factor = _factor(Q, z_low / a + z_high / slack)
+        factor = _factor(problem.Q, z_low / a + z_high / slack)
         H_row = cho_solve(factor, row)
         state = a, slack, z_low, z_high, dual, balance
-        pull = float(row @ H_row) + sigma
-        pull = pull if intercept and pull > 0 else np.inf
+        pull = float(row @ H_row) + problem.sigma
+        pull = pull if problem.intercept and pull > 0 else np.inf
 
         da, db, dz_low, dz_high = _direction(state, factor, row, H_row, pull, 0.0, 0.0)
         step = min(1.0, _longest((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high)))
@@ -124,40 +158,47 @@ def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
     return longest
 
 
-def _polish(
-    Q: np.ndarray,
-    upper: np.ndarray,
-    row: np.ndarray,
-    sigma: float,
-    intercept: bool,
-    a: np.ndarray,
-    b: float,
-    z: np.ndarray,
-) -> tuple[np.ndarray, float]:
+def _polish(problem: _Problem, a: np.ndarray, b: float, z: np.ndarray) -> tuple[np.ndarray, float]:
     """Solve exactly on the coordinates inside the box; keep the result only if it is optimal."""
+    Q, upper, row, sigma = problem.Q, problem.upper, problem.row, problem.sigma
     low, high = a < z, upper - a < -z  # which of the two factors of z·a → 0 is the small one
     free = ~low & ~high
     exact = np.where(high, upper, np.where(low, 0.0, a))
     size = int(free.sum())
-    if size == 0:  # the intercept is only bounded, not determined
-        return a, b
     system = np.zeros((size + 1, size + 1))
     system[:size, :size] = Q[np.ix_(free, free)]
     system[size, size] = 1.0
-    rhs = np.append(1.0 - Q[np.ix_(free, ~free)] @ exact[~free], 0.0)
-    if intercept:
+    rhs = np.append(problem.linear[free] - Q[np.ix_(free, ~free)] @ exact[~free], 0.0)
+    if problem.intercept:
         system[:size, size] = system[size, :size] = row[free]
         system[size, size] = -sigma
         rhs[size] = -float(row[~free] @ exact[~free])
-    solution = np.linalg.lstsq(system, rhs, rcond=None)[0]
-    exact[free] = solution[:size]
-    b_exact = float(solution[size]) if intercept else 0.0
-    gradient = Q @ exact - 1.0 + row * b_exact
+    if size > 0 or sigma > 0:
+        solution = np.linalg.lstsq(system, rhs, rcond=None)[0]
+        exact[free] = solution[:size]
+        b_exact = float(solution[size])
+    else:
+        b_exact = _middle(problem, exact, low) if problem.intercept else 0.0
+    gradient = problem.gradient(exact, b_exact)
     allowed = 1e-9
     inside = (exact >= 0).all() and (exact <= upper).all()
     optimal = (
         (np.abs(gradient[free]) < allowed).all()
         and (gradient[low] > -allowed).all()
         and (gradient[high] < allowed).all()
+        and abs(problem.balance(exact, b_exact)) < allowed * (1.0 + float(np.abs(exact).max()))
     )
     return (exact, b_exact) if inside and optimal else (a, b)
+
+
+def _middle(problem: _Problem, a: np.ndarray, low: np.ndarray) -> float:
+    """Return the middle of the intercepts that are optimal for an a at its bounds."""
+    acting = problem.row != 0
+    row, low = problem.row[acting], low[acting]
+    ends = (problem.linear - problem.Q @ a)[acting] / row  # where a row's gradient is zero
+    at_least = (row > 0) == low
+    lowest = float(ends[at_least].max(initial=-np.inf))
+    highest = float(ends[~at_least].min(initial=np.inf))
+    if np.isinf(lowest) or np.isinf(highest):
+        return min(max(0.0, lowest), highest)
+    return (lowest + highest) / 2.0

@@ -10,19 +10,23 @@ the iterates here are the same, the factorisation is done once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import DenseOperator, Operator
 from ..risk import RegularizedRisk
 from ..spaces import Function, LinearSpace
 from .driver import Step
-from .reduced import ReducedProblem, reduced_problem
+from .reduced import definite_solver, reduced_problem
+
+#: From the values of the labelled rows to those without the help of their own label.
+LeaveOneOut = Callable[[np.ndarray], np.ndarray]
 
 _COLUMN_BLOCK = 256
 #: Gap that is zero for an objective that may be zero itself.
@@ -65,7 +69,9 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     c, b, steps = problem.solve()
     coef = risk.space.coef_of(A @ c - mu * np.outer(q, b))
     f_values = values[:, :l] @ c - mu * np.outer(values[:, l], b) + b
-    yield _exact_step(risk, problem, Function(coef, b, f_values, S @ f_values), c, steps, tol)
+    f = Function(coef, b, f_values, S @ f_values)
+    leave_one_out = partial(problem.leave_one_out, c)
+    yield _exact_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
 
 
 def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
@@ -83,28 +89,57 @@ def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
 
 
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
-    """Yield the exact linear function in one step, from the d × d matrix I + μXᵀSX.
+    """Yield the exact linear function in one step, from the d × d matrix M = I + μXᵀSX.
 
-    For d below n no n × n matrix is formed. Cost: X times S, and (1/3)d³ operations.
+    No n × n matrix is formed. Cost: X times S, n·d² and (1/3)d³ operations. Where there are more
+    labelled rows than columns, least squares form no l × l matrix either: in all it is the system
+    (X_lᵀX_l + γ_A I + γ_I XᵀSX) w = X_lᵀy of Chen et al. (2012), §IV-A.
     """
     assert isinstance(risk.space, LinearSpace)
     X, S, mu, labelled = risk.space.X, risk.smoothness, risk.ratio, risk.labelled
     n, d = X.shape
     ones_rough = S @ np.ones(n)
-    system = np.eye(d)
+    M = np.eye(d)
     for columns in row_blocks(d, _COLUMN_BLOCK):
-        system[:, columns] += mu * (X.T @ (S @ _dense(X[:, columns])))
-    X_labelled = _dense(X[labelled])
-    rhs = np.column_stack([X_labelled.T, X.T @ ones_rough])
-    solution = cho_solve(cho_factor((system + system.T) / 2.0, lower=True), rhs)
-    A, q = solution[:, :-1], solution[:, -1]
-    pull = rhs[:, -1]
-    sigma = mu * (float(ones_rough.sum()) - mu * float(pull @ q))
-    problem = reduced_problem(risk, X_labelled @ A, 1.0 - mu * (A.T @ pull), sigma)
-    c, b, steps = problem.solve()
-    coef = A @ c - mu * np.outer(q, b)
+        M[:, columns] += mu * (X.T @ (S @ _dense(X[:, columns])))
+    lower = cholesky((M + M.T) / 2.0, lower=True)
+    # R = X_l M⁻¹ X_lᵀ as the square of X_l times the inverse root of M.
+    half = solve_triangular(lower, _dense(X[labelled]).T, lower=True)
+    half_pull = solve_triangular(lower, X.T @ ones_rough, lower=True)
+    t = 1.0 - mu * (half.T @ half_pull)
+    sigma = mu * (float(ones_rough.sum()) - mu * float(half_pull @ half_pull))
+    if risk.loss.is_quadratic and len(labelled) > d:
+        half_coef, b, slope, leave_one_out = _ridge(risk, half, t, sigma)
+        steps = 1
+    else:
+        problem = reduced_problem(risk, half.T @ half, t, sigma)
+        c, b, steps = problem.solve()
+        half_coef, slope = half @ c, -risk.reg_ambient * c
+        leave_one_out = partial(problem.leave_one_out, c)
+    half_coef = half_coef - mu * np.outer(half_pull, b)
+    coef = solve_triangular(lower, half_coef, lower=True, trans="T")
     values = np.asarray(X @ coef) + b
-    yield _exact_step(risk, problem, Function(coef, b, values, S @ values), c, steps, tol)
+    f = Function(coef, b, values, S @ values)
+    yield _exact_step(risk, f, slope, steps, tol, leave_one_out)
+
+
+def _ridge(
+    risk: RegularizedRisk, half: np.ndarray, t: np.ndarray, sigma: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, LeaveOneOut]:
+    """Return θ and b that minimise ½ Σ w(y − halfᵀθ − t·b)² + ½ γ_A (‖θ‖² + σb²), and w(f − y)."""
+    d, intercept, weights = len(half), risk.fit_intercept, risk.weights[:, None]
+    H = np.column_stack([half.T, t]) if intercept else half.T
+    penalty = risk.reg_ambient * np.append(np.ones(d), [max(sigma, 0.0)] * intercept)
+    solve = definite_solver(H.T @ (weights * H) + np.diag(penalty))
+    theta = solve(H.T @ (weights * risk.targets))
+    b = theta[d] if intercept else np.zeros(risk.n_columns)
+
+    def leave_one_out(f: np.ndarray) -> np.ndarray:
+        share = risk.weights * (H * solve(H.T).T).sum(axis=1)  # of a row's target in its value
+        others = np.maximum(1.0 - share, np.finfo(float).eps)[:, None]
+        return f - share[:, None] / others * (risk.targets - f)
+
+    return theta[:d], b, weights * (H @ theta - risk.targets), leave_one_out
 
 
 def _dense(block: Any) -> np.ndarray:
@@ -113,20 +148,20 @@ def _dense(block: Any) -> np.ndarray:
 
 def _exact_step(
     risk: RegularizedRisk,
-    problem: ReducedProblem,
     f: Function,
-    c: np.ndarray,
+    slope: np.ndarray,
     steps: int,
     tol: float,
+    leave_one_out: LeaveOneOut,
 ) -> Step:
     objective = float(risk.objective(f).sum())
-    gap = float(risk.gap_bound(f, -risk.reg_ambient * c).sum())
+    gap = float(risk.gap_bound(f, slope).sum())
     return Step(
         iteration=steps,
         function=f,
         objective=objective,
         gap=gap,
         passes=risk.gram.passes,
-        converged=gap <= tol * objective or gap <= _ROUNDING,
-        leave_one_out=lambda: problem.leave_one_out(c, f.values[risk.labelled]),
+        converged=gap <= max(tol * objective, _ROUNDING) or objective <= risk.rounding,
+        leave_one_out=lambda: leave_one_out(f.values[risk.labelled]),
     )

@@ -91,6 +91,7 @@ def manifold_cg(
     """
     K, S, mu, labelled = risk.gram, risk.smoothness, risk.ratio, risk.labelled
     n, l = risk.n_rows, len(labelled)
+    rounding = risk.rounding
     K_labelled = K.columns(labelled)
     green = GreenFunction(K, S, mu, N_LANDMARKS, rng)
     expansions = _EnergyBasis(risk)
@@ -111,7 +112,7 @@ def manifold_cg(
 
     c: np.ndarray | None = None
     best: tuple[float, np.ndarray, Function] | None = None
-    iteration, lower, complete = 0, -np.inf, False
+    iteration, lower, complete = 0, 0.0, False
     while True:
         problem = expansions.reduced()
         c, b, _ = problem.solve(c)
@@ -131,13 +132,15 @@ def manifold_cg(
         exhausted = bound > objective * (1.0 + _CONTRADICTION)
         lower = lower if exhausted else max(lower, min(bound, objective))
         iteration += 1
-        finished = exhausted or complete or objective - lower <= tol * objective
+        # A constant that fits all labels is optimal: no multipliers, and no loss but rounding.
+        trivial = objective <= rounding or not c.any()
+        finished = exhausted or complete or trivial or objective - lower <= tol * objective
         if finished:  # the last word is only of values computed afresh
             values = (K if exact is None else exact) @ expansion + solution.intercept
             solution = Function(solution.coef, solution.intercept, values, S @ values)
             objective = float(risk.objective(solution).sum())
         gap = abs(objective - lower)
-        converged = gap <= tol * objective
+        converged = trivial or gap <= tol * objective
         # The lower bound is one for K as it is stored, and says nothing of another K.
         rounded = finished and exact is not None and not converged
         yield Step(

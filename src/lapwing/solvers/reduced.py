@@ -5,7 +5,7 @@
 R is the kernel that the manifold term deforms, restricted to the labelled rows; t and σ say how the
 intercept acts through it. Every solver ends here: the dense one with the exact R, the iterative one
 with the R of the subspace it has built. At the optimum γ_A·c = −g, with g half the weighted
-derivative of the loss (a subgradient for the hinge).
+derivative of the loss (a subgradient where it has kinks).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..losses import Hinge, Loss
+from ..losses import Loss
 from ..risk import RegularizedRisk
 from .box_qp import solve_box_qp
 from .line_search import exact_step
@@ -76,7 +76,7 @@ class ReducedProblem:
 
         ``start`` is a guess of c; only which of its entries are zero is used.
         """
-        if isinstance(self.loss, Hinge):
+        if not self.loss.is_smooth:
             return self._solve_dual()
         c, b = np.empty(self.targets.shape), np.empty(self.targets.shape[1])
         steps = 0
@@ -93,8 +93,9 @@ class ReducedProblem:
         stays the same; rows without one keep their value.
         """
         values = f.copy()
-        smooth = not isinstance(self.loss, Hinge)
-        ridge = self.reg_ambient / self.weights if smooth else np.zeros(len(self.weights))
+        ridge = np.zeros(len(self.weights))
+        if self.loss.is_smooth:
+            ridge = self.reg_ambient / self.weights
         for column in range(c.shape[1]):
             index = np.flatnonzero(c[:, column])
             if len(index) == 0:
@@ -150,7 +151,7 @@ class ReducedProblem:
             return c, 0.0
         system = self.R[np.ix_(index, index)].copy()
         system[np.diag_indices(len(index))] += self.reg_ambient / self.weights[index]
-        solve = _definite_solver(system)
+        solve = definite_solver(system)
         c[index] = solve(y[index])
         if self.t is None:
             return c, 0.0
@@ -162,14 +163,19 @@ class ReducedProblem:
         return c, b
 
     def _solve_dual(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Hinge loss by its dual, Melacci & Belkin (2011), eq. (6), with c = y·a."""
+        """Losses made of k hinges by their dual, with c = Σ_k s·a: k·l variables in a box.
+
+        Melacci & Belkin (2011), eq. (6), and Chen et al. (2012), eq. (7).
+        """
         c, b = np.empty(self.targets.shape), np.zeros(self.targets.shape[1])
-        upper = self.weights / (2.0 * self.reg_ambient)
         for column in range(self.targets.shape[1]):
-            y = self.targets[:, column]
-            q = None if self.t is None else y * self.t
-            a, b[column] = solve_box_qp(self.R * y * y[:, None], upper, q, self.sigma)
-            c[:, column] = y * a
+            signs, offsets = self.loss.hinges(self.targets[:, column])
+            k, s = len(signs), signs.ravel()
+            Q = np.tile(self.R, (k, k)) * s * s[:, None]
+            upper = np.tile(self.weights / (2.0 * self.reg_ambient), k)
+            q = None if self.t is None else s * np.tile(self.t, k)
+            a, b[column] = solve_box_qp(Q, offsets.ravel(), upper, q, self.sigma)
+            c[:, column] = (signs * a.reshape(signs.shape)).sum(axis=0)
         return c, b, 1
 
 
@@ -188,7 +194,7 @@ def reduced_problem(
     )
 
 
-def _definite_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def definite_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that solves A x = rhs, A positive definite up to rounding."""
     try:
         factor = cho_factor(A, lower=True, check_finite=False)

@@ -1,0 +1,34 @@
+"""Checks of parameters and rows, with errors that name what is wrong."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..graphs.neighbors import LARGEST_VALUE
+
+
+def check_count(name: str, value: Any, lowest: int = 1) -> None:
+    """Refuse what is no whole number of at least ``lowest``."""
+    if not (isinstance(value, Integral) and int(value) >= lowest):
+        raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is no positive finite number."""
+    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse rows whose squares overflow."""
+    values = X.data if sp.issparse(X) else X
+    largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
+    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(np.finfo(values.dtype).max):
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
+            "with sklearn.preprocessing.StandardScaler"
+        )

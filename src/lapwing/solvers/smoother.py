@@ -1,0 +1,89 @@
+"""Least squares with a quadratic penalty, solved at once, and what it says without a row's label.
+
+The classifiers over anchors and over eigenfunctions are this and a choice of features.
+
+Notation: Φ (l, m) features of the labelled rows, w their weights, Y (l, columns) their targets,
+R (m, m) the penalty, a (m, columns) the solution, f = Φa, h leverages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
+
+from ..arrays.threads import map_blocks, row_blocks
+
+#: Ridge on the solution, relative to the mean of the system's diagonal. It settles what neither
+#: labels nor penalty do; refinement takes it back from all else.
+_RIDGE = 1e-10
+_REFINEMENTS = 3
+#: Least 1 - h that is no rounding. With less, nothing is known of a row without its own label.
+_UNDECIDED = 1e-6
+#: Rows of one block of leverages.
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """The minimiser of Σ w(y - φᵀa)² + aᵀRa, which is a = (ΦᵀWΦ + R)⁻¹ΦᵀWY.
+
+    Where the system is singular, a is close to the solution of least length.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (m, columns)
+        The solution.
+    held_out : ndarray of shape (l, columns)
+        Values of the labelled rows, each without its own label: (f - hy) / (1 - h).
+    features, inverse, pull : ndarray
+        Φ, the inverse of the system, and w(y - f) / (1 - h), which the own label adds to its side.
+    """
+
+    coef: np.ndarray
+    held_out: np.ndarray
+    features: np.ndarray | sp.csr_array
+    inverse: np.ndarray
+    pull: np.ndarray
+
+    def held_out_product(self, q: np.ndarray) -> np.ndarray:
+        """Return qᵀa of the l solutions that lack one label each, shape (l, columns)."""
+        return q @ self.coef - (self.features @ (self.inverse @ q))[:, None] * self.pull
+
+
+def fit_smoother(
+    features: np.ndarray | sp.csr_array,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    penalty: np.ndarray,
+) -> Smoother:
+    """Solve the penalised least-squares problem. Cost: 3m³ + lm² operations; memory 4m²."""
+    weighted = sp.diags_array(weights) @ features
+    system = np.asarray(penalty + features.T @ weighted)
+    identity = np.eye(len(system))
+    ridge = _RIDGE * max(float(np.trace(system)) / len(system), 1e-300)
+    inverse = cho_solve(cho_factor(system + ridge * identity), identity)
+    right = weighted.T @ targets
+    coef = inverse @ right
+    for _ in range(_REFINEMENTS):
+        coef += inverse @ (right - system @ coef)
+    others = 1.0 - weights * _quadratic_form(features, inverse)
+    known = others > _UNDECIDED
+    excess = (targets - features @ coef) / np.where(known, others, np.inf)[:, None]
+    held_out = np.where(known[:, None], targets - excess, 0.0)
+    return Smoother(coef, held_out, features, inverse, weights[:, None] * excess)
+
+
+def _quadratic_form(features: np.ndarray | sp.csr_array, A: np.ndarray) -> np.ndarray:
+    """Return φᵀAφ of every row."""
+
+    def of_rows(rows: slice) -> np.ndarray:
+        part = features[rows]
+        product = part @ A
+        if isinstance(part, np.ndarray):
+            return np.einsum("ij,ij->i", part, product)
+        return np.asarray(part.multiply(product).sum(axis=1)).ravel()
+
+    return np.concatenate(map_blocks(of_rows, row_blocks(features.shape[0], _BLOCK)))
