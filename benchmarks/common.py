@@ -80,3 +80,38 @@ def topics(rows, columns, rng, words=60, own=0.2):
     row = np.repeat(np.arange(rows), words)
     counts = sp.csr_matrix((np.ones(rows * words), (row, column.ravel())), shape=(rows, columns))
     return TfidfTransformer().fit_transform(counts).tocsr(), y
+
+
+def mean_distance_gamma(X):
+    """The width n² / Σ‖xᵢ − xⱼ‖² of Chen, Tsang & Xu (2012)."""
+    squares = float(X.multiply(X).sum()) if sp.issparse(X) else float(np.einsum("ij,ij->", X, X))
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return 1.0 / (2.0 * (squares / X.shape[0] - float(mean @ mean)))
+
+
+def shifted(images, shift=5):
+    """Square images on a larger canvas at all places, shape (121 n, 26²) for 16 × 16 pixels.
+
+    The canvas is ``shift`` pixels wider on every side and has the darkest value of the images, so
+    that no pixel is lost: the extension of USPS by Tsang, Kwok & Cheung (2005).
+    """
+    n, side = len(images), round(images.shape[1] ** 0.5)
+    places, wide = 2 * shift + 1, side + 2 * shift
+    out = np.full((n, places, places, wide, wide), images.min(), dtype=images.dtype)
+    for row in range(places):
+        for column in range(places):
+            out[:, row, column, row : row + side, column : column + side] = images.reshape(
+                n, side, side
+            )
+    return out.reshape(n * places * places, wide * wide)
+
+
+def extended_usps(train, images_at_a_time=None):
+    """Yield rows and digits, 0 or 1, of extended USPS: 266 079 for training, 75 383 for test."""
+    X, y, mask = load("usps.npz", "X", "y", "train")
+    keep = (y < 2) & (mask == train)
+    X, y = X[keep].astype(np.float32), y[keep].astype(int)
+    step = images_at_a_time or len(X)
+    for first in range(0, len(X), step):
+        part = slice(first, first + step)
+        yield shifted(X[part]), np.repeat(y[part], 121)

@@ -9,18 +9,39 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+import lapwing.estimators.embedding as embedding
 import lapwing.estimators.manifold as manifold
-from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
+from lapwing import (
+    KNNGraph,
+    LapERLSClassifier,
+    LapERLSRegressor,
+    LapESVC,
+    LapESVR,
+    LapRLSClassifier,
+    LapRLSRegressor,
+    LapSVC,
+    LapSVR,
+)
 
-CLASSIFIERS = [LapSVC(), LapSVC("hinge"), LapRLSClassifier()]
+EMBEDDED = [
+    LapESVC(),
+    LapERLSClassifier(),
+    LapESVR(unlabeled=-1),
+    LapERLSRegressor(unlabeled=-1),
+]
+CLASSIFIERS = [LapSVC(), LapSVC("hinge"), LapRLSClassifier(), *EMBEDDED[:2]]
 every_classifier = pytest.mark.parametrize(
-    "machine", CLASSIFIERS, ids=["squared_hinge", "hinge", "squared"]
+    "machine", CLASSIFIERS, ids=["squared_hinge", "hinge", "squared", "esvc", "erls"]
 )
 every_machine = pytest.mark.parametrize(
     "machine",
-    [*CLASSIFIERS, LapRLSRegressor(unlabeled=-1)],
-    ids=["squared_hinge", "hinge", "squared", "regressor"],
+    [*CLASSIFIERS, LapRLSRegressor(unlabeled=-1), LapSVR(unlabeled=-1), *EMBEDDED[2:]],
+    ids=["squared_hinge", "hinge", "squared", "esvc", "erls", "regressor", "svr", "esvr", "erlsr"],
 )
+every_regressor = pytest.mark.parametrize(
+    "Regressor", [LapRLSRegressor, LapSVR, LapESVR, LapERLSRegressor]
+)
+every_embedded = pytest.mark.parametrize("machine", EMBEDDED, ids=["esvc", "erls", "esvr", "erlsr"])
 
 
 def rows(n=40, d=3, seed=0):
@@ -208,36 +229,38 @@ def test_mixed_types_of_labels_are_refused(machine):
         clone(machine).fit(X, labels)
 
 
-def test_regressor_targets():
+@every_regressor
+def test_regressor_targets(Regressor):
     X, y = rows()
     target = np.where(y == -1, np.nan, X[:, 0])
-    expected = LapRLSRegressor().fit(X, target)
+    expected = Regressor().fit(X, target)
     assert_finite(expected, X)
     objects = np.array([pd.NA if np.isnan(t) else t for t in target], dtype=object)
     marked = np.where(np.isnan(target), -99.0, target)
     for machine, labels in (
-        (LapRLSRegressor(), objects),
-        (LapRLSRegressor(), [None if np.isnan(t) else float(t) for t in target]),
-        (LapRLSRegressor(), pd.Series(objects, dtype="Float64")),
-        (LapRLSRegressor(unlabeled=-99.0), marked),
+        (Regressor(), objects),
+        (Regressor(), [None if np.isnan(t) else float(t) for t in target]),
+        (Regressor(), pd.Series(objects, dtype="Float64")),
+        (Regressor(unlabeled=-99.0), marked),
     ):
         np.testing.assert_array_equal(machine.fit(X, labels).predict(X), expected.predict(X))
     np.testing.assert_array_equal(expected.transduction_[:10], target[:10])
     np.testing.assert_allclose(expected.transduction_[10:], expected.predict(X)[10:], atol=1e-9)
 
 
-def test_regressor_refuses_infinite_words_and_nothing_at_all():
+@every_regressor
+def test_regressor_refuses_infinite_words_and_nothing_at_all(Regressor):
     X, y = rows()
     target = np.where(y == -1, np.nan, X[:, 0])
     for bad in (np.inf, -np.inf):
         with pytest.raises(ValueError, match="infinity"):
-            LapRLSRegressor().fit(X, np.where(np.arange(40) == 2, bad, target))
+            Regressor().fit(X, np.where(np.arange(40) == 2, bad, target))
     with pytest.raises(ValueError, match="must hold numbers"):
-        LapRLSRegressor().fit(X, np.array(["a"] * 40, dtype=object))
+        Regressor().fit(X, np.array(["a"] * 40, dtype=object))
     with pytest.raises(ValueError, match="no row has a target"):
-        LapRLSRegressor().fit(X, np.full(40, np.nan))
+        Regressor().fit(X, np.full(40, np.nan))
     with pytest.raises(ValueError, match="no row has a target"):
-        LapRLSRegressor().fit(X, target, sample_weight=np.isnan(target).astype(float))
+        Regressor().fit(X, target, sample_weight=np.isnan(target).astype(float))
 
 
 # ---------------------------------------------------------------- graph
@@ -288,6 +311,8 @@ def test_graph_without_any_edge(machine):
     fitted = fit_quietly(machine, X, y)
     assert_finite(fitted, X)
     np.testing.assert_array_equal(fitted.label_reach_, y != -1)
+    if isinstance(machine, LapESVR):
+        return  # rows without a label are held loosely at zero
     # L = 0, so it is the supervised machine.
     supervised = clone(machine).set_params(reg_manifold=0.0).fit(X, y)
     np.testing.assert_allclose(fitted.predict(X), supervised.predict(X), atol=1e-8)
@@ -388,8 +413,9 @@ def test_singular_kernels_stay_finite(machine, solver, trouble, monkeypatch):
         monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
         monkeypatch.setattr(manifold, "DENSE_FEATURES", 0)
     elif solver == "pcg":
-        if machine.get_params().get("loss") == "hinge":
-            pytest.skip("pcg is for smooth losses")
+        params = machine.get_params()
+        if params.get("loss") == "hinge" or isinstance(machine, LapSVR) or "C" in params:
+            pytest.skip("pcg is for smooth losses of the Laplacian machines")
         machine.set_params(solver="pcg", max_iter=50)
     assert_finite(fit_quietly(machine, X, y), X)
 
@@ -399,6 +425,8 @@ def test_rows_of_very_different_scale_stay_finite(machine):
     X, y = rows()
     X[:, 0] *= 1e8
     X[:, 1] *= 1e-8
+    if isinstance(machine, (LapESVC, LapESVR)):
+        machine = clone(machine).set_params(max_iter=10)  # pairs of rows take for ever
     for kernel in ("rbf", "linear", "cosine", "poly"):
         assert_finite(fit_quietly(clone(machine).set_params(kernel=kernel, coef0=1.0), X, y), X)
 
@@ -437,6 +465,8 @@ def test_memory_error_says_the_figure_that_suffices():
         (LapSVC("hinge"), "pcg"),
         (LapRLSClassifier(), "newton"),
         (LapRLSRegressor(unlabeled=-1), "dual"),
+        (LapSVR(unlabeled=-1), "direct"),
+        (LapSVR(unlabeled=-1), "pcg"),
         (LapSVC(), "fast"),
     ],
 )
@@ -466,9 +496,21 @@ def test_unknown_loss_is_refused():
     ],
 )
 def test_bad_regularization_is_refused_by_name(machine, name, value):
+    if name not in machine.get_params():
+        pytest.skip("it weighs the losses instead, by C")
     X, y = rows()
     with pytest.raises(ValueError, match=name):
         clone(machine).set_params(**{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["C", "epsilon"])
+def test_bad_scales_of_support_vector_regression_are_refused_by_name(name, value):
+    X, y = rows()
+    with pytest.raises(ValueError, match=name):
+        LapSVR(**{name: value}).fit(X, y)
+    with pytest.raises(ValueError, match="C must be"):
+        LapSVR(C=0.0).fit(X, y)
 
 
 def test_not_converged_says_what_to_do():
@@ -484,3 +526,138 @@ def test_not_converged_says_what_to_do():
 def test_fewest_rows(machine, n):
     X = np.array([[0.0], [1.0], [0.4]])[:n]
     assert_finite(fit_quietly(machine, X, np.array([0, 1, -1])[:n]), X)
+
+
+# ---------------------------------------------------------------- Laplacian embedding
+
+
+@every_embedded
+@pytest.mark.parametrize("k", [0, -1, 2.5, 10.0, "ten", 40, 41])
+def test_count_of_eigenvectors_that_cannot_be_is_refused(machine, k):
+    X, y = rows()
+    with pytest.raises(ValueError, match="n_eigenvectors"):
+        clone(machine).set_params(n_eigenvectors=k).fit(X, y)
+
+
+@every_embedded
+@pytest.mark.parametrize("k", [1, 39, np.int64(5)])
+def test_fewest_and_most_eigenvectors(machine, k):
+    X, y = rows()
+    assert_finite(fit_quietly(clone(machine).set_params(n_eigenvectors=k), X, y), X)
+
+
+@every_embedded
+def test_more_parts_of_the_graph_than_eigenvectors(machine):
+    X, y = rows()
+    far = np.vstack([X, X[:30] + 1000.0, X[:25] - 1000.0])
+    labels = np.concatenate([y, y[:30], y[:25]])
+    machine = clone(machine).set_params(n_eigenvectors=2, graph=KNNGraph(12))
+    with pytest.warns(UserWarning, match=r"3 parts and n_eigenvectors is 2: .* Raise") as caught:
+        machine.fit(far, labels)
+    assert caught[0].filename == __file__
+    assert_finite(machine, far)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.set_params(n_eigenvectors=12).fit(far, labels)
+
+
+@every_embedded
+@pytest.mark.parametrize("k", [None, 6])
+@pytest.mark.parametrize("matrix", [True, False])
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_part_without_label_in_the_embedding(machine, k, matrix, power, normalized, monkeypatch):
+    if not matrix:
+        monkeypatch.setattr(embedding, "DENSE_ROWS", 0)
+    X, y = rows()
+    far = np.vstack([X, X + 1000.0])
+    labels = np.append(y, np.full(len(y), -1))
+    graph = KNNGraph(12, power=power, normalized=normalized)
+    machine = clone(machine).set_params(n_eigenvectors=k, graph=graph, gamma=0.2)
+    with pytest.warns(UserWarning, match="40 rows lie in parts of the graph that no label") as all_:
+        machine.fit(far, labels)
+    assert all_[0].filename == __file__
+    assert_finite(machine, far)
+    if k is None:  # the labels decide where they are, as if the other part were not there
+        alone = fit_quietly(clone(machine), X, y)
+        assert np.abs(machine.predict(far)[:40] - alone.predict(X)).mean() < 0.1
+
+
+@pytest.mark.parametrize("Machine", [LapESVR, LapESVC])
+@pytest.mark.parametrize("k", [None, 6])
+@pytest.mark.parametrize("reg_manifold", [0.0, 1.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_tube_that_holds_all_targets(Machine, k, reg_manifold, intercept):
+    X, y = rows()
+    machine = Machine(
+        epsilon=50.0, n_eigenvectors=k, unlabeled=-1, reg_manifold=reg_manifold,
+        fit_intercept=intercept,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match=r"epsilon=50 is so large .* Lower epsilon") as caught:
+        machine.fit(X, y)
+    assert caught[0].filename == __file__
+    assert_finite(machine, X)
+    assert len(np.unique(machine.predict(X))) == 1
+    assert len(machine.support_) == 0
+    assert machine.result_.status == "converged"
+    if not intercept:
+        assert machine.intercept_ == 0
+
+
+@every_embedded
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "much", None])
+@pytest.mark.parametrize("name", ["C", "reg_labeled", "tol"])
+def test_bad_scales_of_the_embedding_are_refused_by_name(machine, name, value):
+    X, y = rows()
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        clone(machine).set_params(**{name: value}).fit(X, y)
+
+
+@every_embedded
+@pytest.mark.parametrize("value", [0, 2.5, -3])
+def test_bad_count_of_iterations_is_refused(machine, value):
+    X, y = rows()
+    with pytest.raises(ValueError, match="max_iter must be"):
+        clone(machine).set_params(max_iter=value).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
+@pytest.mark.parametrize("Machine", [LapESVC, LapESVR])
+def test_bad_tube_is_refused(Machine, value):
+    X, y = rows()
+    with pytest.raises(ValueError, match="epsilon must be"):
+        Machine(epsilon=value).fit(X, y)
+
+
+@pytest.mark.parametrize("Machine", [LapERLSClassifier, LapERLSRegressor])
+@pytest.mark.parametrize("k", [None, 5])
+def test_unknown_solver_of_least_squares_is_refused(Machine, k):
+    X, y = rows()
+    with pytest.raises(ValueError, match="solver must be"):
+        Machine(solver="pcg", n_eigenvectors=k).fit(X, y)
+
+
+@every_embedded
+@pytest.mark.parametrize("k", [None, 5])
+@pytest.mark.parametrize("C", [1e-9, 1e9])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_extreme_weights_stay_finite(machine, k, C, kernel):
+    X, y = rows()
+    X[20:] = X[:20]  # K is singular
+    machine = clone(machine).set_params(C=C, n_eigenvectors=k, kernel=kernel, max_iter=10)
+    assert_finite(fit_quietly(machine, X, y), X)
+
+
+@every_embedded
+@pytest.mark.parametrize("k", [None, 5])
+@pytest.mark.parametrize(("lam", "mu"), [(1e-8, 1.0), (1e12, 1e-6), (1.0, 1e8), (1e-6, 1e-6)])
+def test_extreme_regularization_stays_finite(machine, k, lam, mu):
+    X, y = rows()
+    machine = clone(machine).set_params(reg_labeled=lam, reg_manifold=mu, n_eigenvectors=k)
+    assert_finite(fit_quietly(machine.set_params(max_iter=10), X, y), X)
+
+
+def test_weight_beyond_working_precision_is_refused_with_advice():
+    X, y = rows()
+    with pytest.raises(ValueError, match="lower C"):
+        LapERLSClassifier(C=1e17, kernel="linear", n_eigenvectors=5).fit(X, y)

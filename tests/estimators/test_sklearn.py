@@ -1,13 +1,26 @@
 """scikit-learn's own conformance suite."""
 
 import pytest
+from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import (
     check_classifiers_classes,
     check_sample_weight_equivalence_on_dense_data,
     parametrize_with_checks,
 )
 
-from lapwing import S3VC, LapRLSClassifier, LapRLSRegressor, LapSVC
+from lapwing import (
+    S3VC,
+    AnchorGraphClassifier,
+    EigenfunctionClassifier,
+    LapERLSClassifier,
+    LapERLSRegressor,
+    LapESVC,
+    LapESVR,
+    LapRLSClassifier,
+    LapRLSRegressor,
+    LapSVC,
+    LapSVR,
+)
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 _WEIGHTS = (
@@ -27,7 +40,7 @@ def expected_failed_checks(estimator):
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,
     }
-    if not isinstance(estimator, LapRLSRegressor):
+    if is_classifier(estimator):
         failures["check_classifiers_classes"] = _MARKER
     return failures
 
@@ -37,8 +50,16 @@ def expected_failed_checks(estimator):
         LapSVC(),
         LapRLSClassifier(),
         LapRLSRegressor(),
+        LapSVR(),
         S3VC(),
         S3VC(solver="label-switching"),
+        AnchorGraphClassifier(),
+        AnchorGraphClassifier(weights="lae"),
+        EigenfunctionClassifier(),
+        LapESVC(),
+        LapESVR(),
+        LapERLSClassifier(),
+        LapERLSRegressor(),
     ],
     expected_failed_checks=expected_failed_checks,
 )
@@ -46,16 +67,28 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("Classifier", [LapSVC, LapRLSClassifier, S3VC])
+@pytest.mark.parametrize(
+    "Classifier",
+    [
+        LapSVC,
+        LapRLSClassifier,
+        S3VC,
+        AnchorGraphClassifier,
+        EigenfunctionClassifier,
+        LapESVC,
+        LapERLSClassifier,
+    ],
+)
 def test_labels_minus_one_and_one_pass_without_the_marker(Classifier):
     # The reason given above, put to the test.
     check_classifiers_classes(Classifier.__name__, Classifier(unlabeled=None))
 
 
-def test_weights_equal_repeated_rows_without_the_graph():
+@pytest.mark.parametrize("machine", [LapRLSRegressor(reg_ambient=1.0), LapSVR()])
+def test_weights_equal_repeated_rows_without_the_graph(machine):
     # The other reason; a linear kernel, because widths of the others look at the rows too.
-    supervised = LapRLSRegressor(reg_manifold=0.0, kernel="linear", reg_ambient=1.0)
-    check_sample_weight_equivalence_on_dense_data("LapRLSRegressor", supervised)
+    supervised = machine.set_params(reg_manifold=0.0, kernel="linear")
+    check_sample_weight_equivalence_on_dense_data(type(machine).__name__, supervised)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -7,10 +7,13 @@ import scipy.sparse as sp
 from lapwing.operators import (
     TILE,
     DenseOperator,
+    InverseOperator,
+    LowRankOperator,
     Operator,
     PowerOperator,
     RowGramOperator,
     Rows,
+    ShiftedOperator,
     SparseOperator,
     TileOperator,
 )
@@ -96,6 +99,27 @@ class Conformance:
     def test_columns_of_no_index(self, pair):
         A, dense = pair
         assert A.columns(np.array([], dtype=int)).shape == (len(dense), 0)
+
+    @pytest.mark.parametrize("kind", ["index", "slice", "one row", "all columns", "none"])
+    def test_submatrix_is_cut_out_of_the_dense_matrix(self, pair, kind):
+        A, dense = pair
+        n = len(dense)
+        rows = np.array([n - 1, 0, n // 2])
+        columns = {
+            "index": np.array([n // 2, 0, n - 1, 0]),
+            "slice": slice(n // 3, n),
+            "one row": np.array([n - 1]),
+            "all columns": slice(None),
+            "none": np.array([], dtype=int),
+        }[kind]
+        if kind == "one row":
+            rows = rows[:1]
+        block = A.submatrix(rows, columns)
+        expected = dense[rows][:, columns]
+        assert block.shape == expected.shape
+        assert block.dtype == np.float64
+        scale = max(np.abs(dense).max(), 1e-300)
+        np.testing.assert_allclose(block, expected, rtol=0, atol=self.tolerance * scale)
 
     def test_wrong_shapes_are_refused(self, pair):
         A, dense = pair
@@ -204,6 +228,50 @@ class TestPower(Conformance):
     def pair(self, power):
         A = sparse_symmetric(40)
         return PowerOperator(SparseOperator(A), power), np.linalg.matrix_power(A.toarray(), power)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+class TestShifted(Conformance):
+    @pytest.fixture
+    def pair(self, power):
+        A, shift = sparse_symmetric(40), np.linspace(0.0, 3.0, 40)
+        base = SparseOperator(A)
+        base = base if power == 1 else PowerOperator(base, power)
+        dense = -0.7 * np.linalg.matrix_power(A.toarray(), power) + np.diag(shift)
+        return ShiftedOperator(base, -0.7, shift), dense
+
+
+@pytest.mark.parametrize("rank", [1, 5, 30])
+class TestLowRank(Conformance):
+    @pytest.fixture
+    def pair(self, rank):
+        Z = np.random.default_rng(0).normal(size=(30, rank))
+        return LowRankOperator(Z), Z @ Z.T
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+class TestInverse(Conformance):
+    tolerance = 1e-8
+
+    @pytest.fixture
+    def pair(self, n):
+        # A Laplacian-like matrix whose rows differ much in scale.
+        W = sparse_symmetric(n, density=0.2)
+        W.setdiag(0)
+        A = np.diag(W.toarray().sum(axis=0)) - W.toarray() + np.diag(np.logspace(-2, 3, n))
+        base = SparseOperator(sp.csr_matrix(A))
+        return InverseOperator(base, base.diagonal()), np.linalg.inv(A)
+
+
+def test_shifted_diagonal():
+    A, shift = sparse_symmetric(30), np.arange(30.0)
+    operator = ShiftedOperator(SparseOperator(A), 2.0, shift)
+    np.testing.assert_allclose(operator.diagonal(), 2.0 * A.toarray().diagonal() + shift)
+
+
+def test_diagonal_that_is_not_known_says_so():
+    with pytest.raises(NotImplementedError, match="LowRankOperator does not know its diagonal"):
+        LowRankOperator(np.ones((3, 1))).diagonal()
 
 
 def test_power_below_one_is_refused():

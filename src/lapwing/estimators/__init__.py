@@ -1,6 +1,22 @@
 """Estimators: thin shells that build, solve and store."""
 
+from .anchor_graph import AnchorGraphClassifier
+from .eigenfunction import EigenfunctionClassifier
+from .embedded import LapERLSClassifier, LapERLSRegressor, LapESVC, LapESVR
 from .laplacian import LapRLSClassifier, LapRLSRegressor, LapSVC
+from .lapsvr import LapSVR
 from .s3vc import S3VC
 
-__all__ = ["S3VC", "LapRLSClassifier", "LapRLSRegressor", "LapSVC"]
+__all__ = [
+    "S3VC",
+    "AnchorGraphClassifier",
+    "EigenfunctionClassifier",
+    "LapERLSClassifier",
+    "LapERLSRegressor",
+    "LapESVC",
+    "LapESVR",
+    "LapRLSClassifier",
+    "LapRLSRegressor",
+    "LapSVC",
+    "LapSVR",
+]

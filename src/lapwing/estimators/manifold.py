@@ -21,12 +21,13 @@ from ..kernels import (
     Kernel,
     LinearKernel,
     choose_storage,
+    dense_operator,
     gram_bytes,
     gram_operator,
     single_precision_suffices,
 )
 from ..losses import Loss
-from ..operators import DenseOperator, Operator, TileOperator
+from ..operators import Operator, TileOperator
 from ..risk import RegularizedRisk
 from ..solvers import (
     SolverResult,
@@ -73,19 +74,15 @@ class ManifoldEstimator(KernelEstimator):
         weights: np.ndarray,
         loss: Loss,
         rules: Callable[[Kernel | None], list[StoppingRule]],
+        *,
+        stacklevel: int = 3,
     ) -> Step:
-        """Build the problem for checked input, solve it and store what all machines share."""
+        """Build the problem for checked input, solve it and store what all machines share.
+
+        ``stacklevel`` leads from here to the user's call of fit.
+        """
         self._check_regularization()
-        self.graph_ = self._resolve_graph(X)
-        reached = np.isin(self.graph_.component_, self.graph_.component_[labelled])
-        self.label_reach_ = reached
-        if self.reg_manifold > 0 and not reached.all():
-            warnings.warn(
-                f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches "
-                "(see label_reach_): their predictions rest on the kernel alone. Label a row of "
-                "each part, or raise n_neighbors of the graph",
-                stacklevel=3,
-            )
+        self._fit_graph(X, labelled, stacklevel=stacklevel + 1)
         start = self._previous_solution(X) if self.warm_start else None
         self._exact_gram: Operator | None = None
         kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
@@ -101,7 +98,7 @@ class ManifoldEstimator(KernelEstimator):
             reg_manifold=float(self.reg_manifold),
             fit_intercept=bool(self.fit_intercept),
         )
-        step, result = self._solve(risk, method, rules(kernel), start)
+        step, result = self._solve(risk, method, rules(kernel), start, stacklevel + 1)
         del self._exact_gram
         self._store(X, step.function, result)
         return step
@@ -112,6 +109,7 @@ class ManifoldEstimator(KernelEstimator):
         method: str,
         rules: list[StoppingRule],
         start: tuple[np.ndarray, np.ndarray] | None,
+        stacklevel: int,
     ) -> tuple[Step, SolverResult]:
         if method == "pcg":
             first = None if start is None else _function(risk, *start)
@@ -130,7 +128,7 @@ class ManifoldEstimator(KernelEstimator):
         max_iter = self.max_iter
         if method == "manifold_cg":
             max_iter = min(max_iter, self._iteration_room(risk))
-        return self._drive(method, steps, max_iter, rules, stacklevel=5)
+        return self._drive(method, steps, max_iter, rules, stacklevel=stacklevel + 1)
 
     def _refit_settings(self) -> dict[str, Any]:
         return {**super()._refit_settings(), "graph": self.graph_}
@@ -138,7 +136,24 @@ class ManifoldEstimator(KernelEstimator):
     def _default_graph(self) -> KNNGraph:
         return KNNGraph()
 
+    def _ridge(self) -> float:
+        """Return what is added to the diagonal of the Gram matrix."""
+        return 0.0
+
     # Planning: which graph, which storage, which solver.
+
+    def _fit_graph(self, X: Any, labelled: np.ndarray, *, stacklevel: int) -> None:
+        """Find the graph and what labels reach in it; ``stacklevel`` leads to the call of fit."""
+        self.graph_ = self._resolve_graph(X)
+        reached = np.isin(self.graph_.component_, self.graph_.component_[labelled])
+        self.label_reach_ = reached
+        if self.reg_manifold > 0 and not reached.all():
+            warnings.warn(
+                f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches "
+                "(see label_reach_): their predictions rest on the kernel alone. Label a row of "
+                "each part, or raise n_neighbors of the graph",
+                stacklevel=stacklevel,
+            )
 
     def _resolve_graph(self, X: Any) -> KNNGraph:
         graph = self.graph
@@ -175,19 +190,23 @@ class ManifoldEstimator(KernelEstimator):
         budget = memory_budget(self.memory_limit)
         direct = self.solver in ("newton", "dual", "direct")
         kernel = self._make_kernel(X)
-        linear = isinstance(kernel, LinearKernel)
-        few_features = linear and d <= min(n, DENSE_FEATURES) and 24 * d * d <= budget
-        if few_features and self.solver != "pcg":
+        ridge = self._ridge()
+        linear = isinstance(kernel, LinearKernel) and ridge == 0
+        # A d × d matrix is better than an n × n one, but not always better than none.
+        forms_gram = direct or (n <= DENSE_ROWS and not sp.issparse(X))
+        forms_gram = forms_gram and self.reg_manifold > 0
+        few_features = d <= (n if forms_gram else min(n, DENSE_FEATURES))
+        if linear and self.solver != "pcg" and few_features and 24 * d * d <= budget:
             method = "eliminate_features"
         elif self.solver == "auto" and linear and sp.issparse(X) and self.reg_manifold > 0:
             method = "manifold_cg"  # wide text: K is never formed
         elif direct or (self.solver == "auto" and self._prefers_dense(n, n_labelled, budget)):
             method = "eliminate"
         else:
-            method = "manifold_cg" if self.solver == "auto" else self.solver
+            method = "pcg" if self.solver == "pcg" else "manifold_cg"
         if kernel is None:
-            self._check_room(method, n, n_labelled, budget)
-            return None, KernelSpace(DenseOperator(np.asarray(X, dtype=np.float64))), method
+            self._check_room(method, n, n_labelled, n_columns, budget)
+            return None, KernelSpace(dense_operator(X, ridge)), method
         gram = None
         if not linear or method == "eliminate":
             storage = self._storage(method, n, n_labelled, n_columns, budget)
@@ -197,10 +216,11 @@ class ManifoldEstimator(KernelEstimator):
             exact = storage in ("float64", "triangle64") or self.reg_manifold == 0
             if not exact and single_precision_suffices(kernel, prepared):
                 prepared = kernel.prepare(X, np.float32)
-            gram = gram_operator(kernel, prepared, storage)
+            gram = gram_operator(kernel, prepared, storage, ridge)
             if method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
-                self._exact_gram = gram_operator(kernel, double, "tiled")
+                self._exact_gram = gram_operator(kernel, double, "tiled", ridge)
         if linear:
+            self._check_room(method, n, n_labelled, n_columns, budget)
             return kernel, LinearSpace(kernel.prepare(X).data, gram), method
         assert gram is not None
         return kernel, KernelSpace(gram), method
@@ -214,7 +234,7 @@ class ManifoldEstimator(KernelEstimator):
         if method == "eliminate":
             if self.reg_manifold == 0:
                 return "tiled"
-            self._check_room(method, n, n_labelled, budget)
+            self._check_room(method, n, n_labelled, n_columns, budget)
             return "float64"
         if method == "pcg":
             work = 8 * n * n_columns * 24
@@ -225,13 +245,21 @@ class ManifoldEstimator(KernelEstimator):
         dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
         return choose_storage(n, budget, work, dense)
 
-    def _check_room(self, method: str, n: int, n_labelled: int, budget: int) -> None:
-        needed = dense_bytes(n, n_labelled)
-        if method == "eliminate" and self.reg_manifold > 0 and needed > budget:
+    def _check_room(
+        self, method: str, n: int, n_labelled: int, n_columns: int, budget: int
+    ) -> None:
+        """Refuse what does not fit, where the storage of K is not there to choose."""
+        if method == "eliminate" and self.reg_manifold > 0:
+            needed, other = dense_bytes(n, n_labelled), "use solver='auto', or "
+        elif method == "manifold_cg":
+            needed = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
+            other = "fit fewer unlabelled rows, or "
+        else:
+            return
+        if needed > budget:
             raise MemoryError(
                 f"solver={self.solver!r} needs {format_size(needed)} for {n} rows and "
-                f"memory_limit allows {format_size(budget)}: use solver='auto' or 'pcg', or "
-                "raise memory_limit"
+                f"memory_limit allows {format_size(budget)}: {other}raise memory_limit"
             )
 
     def _iteration_room(self, risk: RegularizedRisk) -> int:

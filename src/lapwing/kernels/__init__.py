@@ -11,7 +11,13 @@ from .functions import (
     make_kernel,
     resolve_gamma,
 )
-from .gram import choose_storage, gram_bytes, gram_operator, single_precision_suffices
+from .gram import (
+    choose_storage,
+    dense_operator,
+    gram_bytes,
+    gram_operator,
+    single_precision_suffices,
+)
 
 __all__ = [
     "CallableKernel",
@@ -22,6 +28,7 @@ __all__ = [
     "PolynomialKernel",
     "PreparedRows",
     "choose_storage",
+    "dense_operator",
     "gram_bytes",
     "gram_operator",
     "make_kernel",

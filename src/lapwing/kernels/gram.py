@@ -47,8 +47,17 @@ def choose_storage(n: int, budget: int, work_bytes: int, otherwise: float = np.i
     )
 
 
-def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str) -> Operator:
-    """Return the Gram matrix of prepared rows as an operator.
+def dense_operator(K: np.ndarray, ridge: float = 0.0) -> DenseOperator:
+    """Return a given Gram matrix, with ``ridge`` added to its diagonal, as an operator."""
+    K = np.asarray(K, dtype=np.float64)
+    if ridge > 0:
+        K = K.copy()
+        K[np.diag_indices(len(K))] += ridge
+    return DenseOperator(K)
+
+
+def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str, ridge: float = 0.0) -> Operator:
+    """Return the Gram matrix of prepared rows as an operator, ``ridge`` added to its diagonal.
 
     Cost: one evaluation of half the matrix (all of it for "float64"); "tiled" evaluates half the
     matrix in every product instead.
@@ -60,6 +69,8 @@ def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str) -> Operator:
         values = kernel.block(rows[blocks[i]], rows[blocks[j]])
         if i == j and isinstance(kernel, GaussianKernel):
             np.fill_diagonal(values, 1.0)
+        if i == j and ridge > 0:
+            values[np.diag_indices(len(values))] += ridge
         return values
 
     if storage == "tiled":

@@ -1,17 +1,25 @@
-"""Linear maps: dense, tiles, sparse, rows of data, powers. No statistics."""
+"""Linear maps: dense, tiles, sparse, low rank, powers, inverses, rows. No statistics."""
 
 from .base import Operator
 from .dense import TILE, DenseOperator, TileOperator
+from .inverse import InverseOperator, block_cg
+from .low_rank import LowRankOperator
+from .row_cache import RowCache
 from .rows import RowGramOperator, Rows
-from .sparse import PowerOperator, SparseOperator
+from .sparse import PowerOperator, ShiftedOperator, SparseOperator
 
 __all__ = [
     "TILE",
     "DenseOperator",
+    "InverseOperator",
+    "LowRankOperator",
     "Operator",
     "PowerOperator",
+    "RowCache",
     "RowGramOperator",
     "Rows",
+    "ShiftedOperator",
     "SparseOperator",
     "TileOperator",
+    "block_cg",
 ]

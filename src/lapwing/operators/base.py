@@ -52,5 +52,13 @@ class Operator:
         selector[index, np.arange(len(index))] = 1.0
         return self @ selector
 
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, or an estimate of it."""
+        raise NotImplementedError(f"{type(self).__name__} does not know its diagonal")
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return the entries of some rows and columns, shape (len(rows), number of columns)."""
+        return self.columns(rows)[columns].T
+
     def _apply(self, V: np.ndarray) -> np.ndarray:
         raise NotImplementedError(f"{type(self).__name__} must implement _apply")

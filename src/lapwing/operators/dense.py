@@ -32,6 +32,12 @@ class DenseOperator(Operator):
         """Return columns of the array."""
         return self.array[:, index]
 
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return entries of the array."""
+        if isinstance(columns, slice):
+            return self.array[rows, columns]
+        return self.array[rows[:, None], columns]
+
     def _apply(self, V: np.ndarray) -> np.ndarray:
         return self.array @ V
 

@@ -56,7 +56,41 @@ class PowerOperator(Operator):
         self.power = power
         self.null_space = base.null_space
 
+    def diagonal(self) -> np.ndarray:
+        """Return the powers of the diagonal: an estimate of the diagonal of the power."""
+        return self.base.diagonal() ** self.power
+
     def _apply(self, V: np.ndarray) -> np.ndarray:
         for _ in range(self.power):
             V = self.base @ V
         return V
+
+
+class ShiftedOperator(Operator):
+    """factor · A + diag(shift).
+
+    Parameters
+    ----------
+    base : Operator
+        A, sparse or a power of a sparse matrix.
+    factor : float
+        Its factor.
+    shift : ndarray of shape (n,)
+        Added to the diagonal.
+    """
+
+    def __init__(self, base: Operator, factor: float, shift: np.ndarray) -> None:
+        super().__init__(base.shape[0])
+        self.base = base
+        self.factor = factor
+        self.shift = shift
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, for powers of a matrix that of the powers of its diagonal."""
+        return self.factor * self.base.diagonal() + self.shift
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        product = self.base @ V
+        product *= self.factor
+        product += self.shift[:, None] * V
+        return product

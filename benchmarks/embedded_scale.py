@@ -1,0 +1,103 @@
+"""LapESVC on extended USPS by size, and beside scikit-learn's SVR on the same dual.
+
+    python benchmarks/embedded_scale.py [--rows 5000 10000 20000 40000 75383] [--memory 3GB]
+
+676 columns, 20 labels, 10 eigenvectors, C = 10, λ = 1e6, μ = 1e4, ε = 0.1, tolerance 1e-3 (the
+violation of the optimality conditions, as in LIBSVM). Prints seconds for the graph, for its
+eigenvectors and for the quadratic program, working sets, support rows, rows of K made, the largest
+violation at the end, the growth of resident memory beyond X, and the growth exponents of the times.
+
+At 10 000 rows scikit-learn's SVR solves the same dual, its matrix K + K_G formed beforehand (which
+counts) and given as precomputed; the dual objectives are printed.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from common import extended_usps, mean_distance_gamma, measured
+from sklearn.svm import SVR
+
+from lapwing import KNNGraph, LapESVC
+
+C, EPSILON, TOLERANCE = 10.0, 0.1, 1e-3
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[5000, 10000, 20000, 40000, 75383])
+    parser.add_argument("--memory", default="3GB", help="memory_limit of the machine")
+    parser.add_argument("--beside", type=int, default=10000, help="rows for SVR; 0 for none")
+    options = parser.parse_args()
+    X, y = next(extended_usps(train=False))
+    order = np.random.default_rng(0).permutation(len(X))
+    labelled = np.concatenate([order[y[order] == c][:10] for c in (0, 1)])
+    order = np.concatenate([labelled, order[~np.isin(order, labelled)]])
+    sizes, times = [], []
+    print(
+        "   rows  graph  spectrum     QP  sets  support  rows made  violation     MB  error",
+        flush=True,
+    )
+    for n in options.rows:
+        part, truth = X[order[:n]], y[order[:n]]
+        marks = np.where(np.arange(n) < len(labelled), truth, -1)
+        start = time.perf_counter()
+        graph = KNNGraph(6).fit(part)
+        seconds = [time.perf_counter() - start]
+        graph.eigenpairs(10)
+        seconds.append(time.perf_counter() - start - seconds[0])
+        model = LapESVC(
+            C=C,
+            epsilon=EPSILON,
+            reg_labeled=1e6,
+            reg_manifold=1e4,
+            n_eigenvectors=10,
+            gamma=mean_distance_gamma(part),
+            graph=graph,
+            tol=TOLERANCE,
+            memory_limit=options.memory,
+        )
+        _, wall, _, grown = measured(lambda: model.fit(part, marks))  # noqa: B023
+        seconds.append(wall)
+        last = model.result_.history[-1]
+        wrong = 100 * np.mean(model.transduction_ != truth)
+        print(
+            f"{n:7d} {seconds[0]:6.1f} {seconds[1]:9.1f} {wall:6.1f} {model.n_iter_:5d} "
+            f"{len(model.support_):8d} {last['rows_made']:10.0f} {last['violation']:10.1e} "
+            f"{grown:6.0f} {wrong:6.2f}",
+            flush=True,
+        )
+        sizes.append(n)
+        times.append(seconds)
+        if n == options.beside:
+            beside(model, part, wall)
+    if len(sizes) > 1:
+        growth = [np.polyfit(np.log(sizes), np.log(t), 1)[0] for t in np.array(times).T]
+        print("growth exponents: graph {:.2f}, spectrum {:.2f}, QP {:.2f}".format(*growth))
+
+
+def beside(model, X, seconds):
+    """Print the time of scikit-learn on the dual of a fitted machine."""
+    start = time.perf_counter()
+    Q = model.kernel_.block(*[model.kernel_.prepare(X)] * 2)
+    Q += model.embedding_ @ model.embedding_.T
+    formed = time.perf_counter() - start
+    svr = SVR(kernel="precomputed", C=C, epsilon=EPSILON, tol=TOLERANCE, cache_size=1000)
+    svr.fit(Q, model.virtual_targets_)
+    total = time.perf_counter() - start
+    other = np.zeros(len(X))
+    other[svr.support_] = svr.dual_coef_[0]
+    objectives = [
+        0.5 * beta @ (Q @ beta) - model.virtual_targets_ @ beta + EPSILON * np.abs(beta).sum()
+        for beta in (model.dual_coef_[0], other)
+    ]
+    print(
+        f"        SVR, precomputed: {formed:.1f} s to form the matrix, {total - formed:.1f} s to "
+        f"solve; LapESVC took {seconds / total:.2f} times as long. Dual objectives "
+        f"{objectives[0]:.6f} (LapESVC) and {objectives[1]:.6f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Symmetric matrices of low rank, ZZᵀ, kept as their factor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .base import Operator
+
+
+class LowRankOperator(Operator):
+    """ZZᵀ.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, r)
+        Z.
+    """
+
+    def __init__(self, factor: np.ndarray) -> None:
+        super().__init__(len(factor))
+        self.factor = factor
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return columns, at r operations an entry."""
+        return self.factor @ self.factor[index].T
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return some entries, at r operations each."""
+        return self.factor[rows] @ self.factor[columns].T
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        return self.factor @ (self.factor.T @ V)

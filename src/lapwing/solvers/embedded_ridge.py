@@ -1,0 +1,216 @@
+"""Laplacian embedded least squares in the span of a few graph functions.
+
+    min over f, b, ζ:   ½‖f‖² + (C/2)‖f(X) + b − g‖² + ½(g − y)ᵀΛ(g − y) + (μ/2)gᵀSg ,   g = Φζ ,
+
+Chen, Tsang & Xu (2012), eq. (31) with the subspace of (23). With P = ΦᵀΛΦ + μΦᵀSΦ, r = ΦᵀΛy and
+A = K + I/C, stationarity is
+
+    Aα = Φζ − b1 ,    Pζ + Φᵀα = r ,    1ᵀα = 0 ,
+
+so that one block solve M = A⁻¹[Φ, −1], which knows no labels, leaves a system with as many unknowns
+as there are graph functions, for every target, λ, μ and leave-one-out. The graph kernel ΦP⁻¹Φᵀ,
+which can be large and ill-conditioned, is not formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..operators import DenseOperator, Operator, block_cg
+from ..spaces import Function
+from .driver import Step
+
+#: Columns of K for the preconditioner; at most a quarter of the rows.
+N_LANDMARKS = 2000
+#: Gap that is zero for an objective that may be zero itself.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class EmbeddedRidge:
+    """See the module.
+
+    Attributes
+    ----------
+    gram : Operator
+        K.
+    ridge : float
+        1/C.
+    basis : ndarray of shape (n, k)
+        Φ.
+    precision : ndarray of shape (k, k)
+        P.
+    labelled : ndarray of shape (l,)
+        Rows with a target.
+    targets : ndarray of shape (l, c)
+        y.
+    pull : ndarray of shape (l,)
+        Diagonal of Λ on these rows.
+    fit_intercept : bool
+        Whether there is a b; the last of the unknowns.
+    """
+
+    gram: Operator
+    ridge: float
+    basis: np.ndarray
+    precision: np.ndarray
+    labelled: np.ndarray
+    targets: np.ndarray
+    pull: np.ndarray
+    fit_intercept: bool
+
+    def right_hand_sides(self) -> np.ndarray:
+        """Return B = [Φ, −1], shape (n, k) or (n, k + 1)."""
+        if not self.fit_intercept:
+            return self.basis
+        return np.hstack([self.basis, np.full((len(self.basis), 1), -1.0)])
+
+    def step(self, iteration: int, M: np.ndarray, residual: np.ndarray, tol: float) -> Step:
+        """Return the solution that an approximation M of A⁻¹B gives, with its distance."""
+        B, k = self.right_hand_sides(), self.basis.shape[1]
+        inner = B.T @ M
+        H = (inner + inner.T) / 2.0
+        H[:k, :k] += self.precision
+        phi, weighted = self.basis[self.labelled], self.pull[:, None] * self.targets
+        rhs = np.zeros((len(H), self.targets.shape[1]))
+        rhs[:k] = phi.T @ weighted
+        unknowns = _solve_definite(H, rhs)
+        zeta = unknowns[:k]
+        b = unknowns[k] if self.fit_intercept else np.zeros(rhs.shape[1])
+        alpha = M @ unknowns
+        KM = B - residual - self.ridge * M
+        f = KM @ unknowns
+        values = f + b
+        # Primal and dual objective; Pζ stands for r − Φᵀα, which it equals by construction.
+        norm = (alpha * f).sum(axis=0)
+        miss = ((values - self.basis @ zeta) ** 2).sum(axis=0) / self.ridge
+        energy = (zeta * (self.precision @ zeta)).sum(axis=0)
+        given = (self.targets * weighted).sum(axis=0)
+        primal = 0.5 * (norm + miss + energy - 2.0 * (zeta * rhs[:k]).sum(axis=0) + given)
+        dual = 0.5 * (given - energy - norm - self.ridge * (alpha**2).sum(axis=0))
+        objective, gap = float(primal.sum()), float(np.maximum(primal - dual, 0.0).sum())
+
+        def leave_one_out() -> np.ndarray:
+            own = KM[self.labelled]
+            if self.fit_intercept:
+                own = own.copy()
+                own[:, k] += 1.0
+            return _leave_one_out(H, rhs, phi, self.pull, self.targets, own)
+
+        return Step(
+            iteration=iteration,
+            function=Function(alpha, b, values, np.zeros((0, rhs.shape[1]))),
+            objective=objective,
+            gap=gap,
+            passes=self.gram.passes,
+            converged=gap <= tol * objective or gap <= _ROUNDING,
+            leave_one_out=leave_one_out,
+        )
+
+
+def ridge_direct(problem: EmbeddedRidge, tol: float = 1e-3) -> Iterator[Step]:
+    """Yield the solution in one step."""
+    yield problem.step(1, *block_solution(problem), tol)
+
+
+def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
+    """Return M = A⁻¹B and its residual, which serve all targets, λ and μ, and fewer functions.
+
+    For the first k columns of Φ take the first k of M and, with an intercept, the last. Cost:
+    (1/3)n³ operations and a copy of K.
+    """
+    gram, B = problem.gram, problem.right_hand_sides()
+    assert isinstance(gram, DenseOperator)
+    A = gram.array.copy()
+    A[np.diag_indices(len(A))] += problem.ridge
+    try:
+        factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            "K + I/C is singular to working precision: lower C, or rescale the rows so that kernel "
+            "values are of order one"
+        ) from None
+    M = cho_solve(factor, B, check_finite=False)
+    # One step of refinement: large kernel values leave the factor few digits.
+    M += cho_solve(factor, B - gram @ M - problem.ridge * M, check_finite=False)
+    return M, B - gram @ M - problem.ridge * M
+
+
+def ridge_cg(problem: EmbeddedRidge, tol: float, rng: np.random.Generator) -> Iterator[Step]:
+    """Yield steps of conjugate gradients for all columns of M together. Cost: a product each.
+
+    Preconditioned by the leading eigenvectors of a Nyström approximation of K (Frangella, Tropp &
+    Udell, 2023).
+    """
+    root, inverse_root = _nystrom_roots(problem.gram, problem.ridge, rng)
+    gram, ridge = problem.gram, problem.ridge
+
+    def product(P: np.ndarray) -> np.ndarray:
+        P = inverse_root(P)
+        return inverse_root(gram @ P + ridge * P)
+
+    steps = block_cg(product, inverse_root(problem.right_hand_sides()))
+    for iteration, (M, residual) in enumerate(steps):
+        if iteration > 0:
+            yield problem.step(iteration, inverse_root(M), root(residual), tol)
+
+
+def ridge_cg_bytes(n: int, n_columns: int) -> int:
+    """Return the memory of `ridge_cg` beside K."""
+    return n * (24 * min(N_LANDMARKS, -(-n // 4)) + 8 * 12 * n_columns)
+
+
+def _nystrom_roots(
+    gram: Operator, ridge: float, rng: np.random.Generator
+) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
+    """Return the root of the preconditioner and its inverse, as functions of a block."""
+    n = gram.shape[0]
+    landmarks = np.sort(rng.choice(n, min(N_LANDMARKS, -(-n // 4)), replace=False))
+    Z = gram.columns(landmarks)
+    values, vectors = np.linalg.eigh(Z[landmarks])
+    keep = values > 1e-6 * max(values.max(), 1e-300)
+    Z = Z @ (vectors[:, keep] / np.sqrt(values[keep]))
+    values, vectors = np.linalg.eigh(Z.T @ Z)
+    keep = values > 1e-10 * values.max(initial=1e-290)
+    U = Z @ (vectors[:, keep] / np.sqrt(values[keep]))
+    del Z
+    scale = np.sqrt((values[keep] + ridge) / (values[keep].min(initial=np.inf) + ridge))
+
+    def scaled(factors: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda V: V + U @ ((factors - 1.0)[:, None] * (U.T @ V))
+
+    return scaled(scale), scaled(1.0 / scale)
+
+
+def _leave_one_out(
+    H: np.ndarray,
+    rhs: np.ndarray,
+    phi: np.ndarray,
+    pull: np.ndarray,
+    targets: np.ndarray,
+    own: np.ndarray,
+) -> np.ndarray:
+    """Return f of each labelled row from the system without its own term of Λ."""
+    k = phi.shape[1]
+    values = np.empty(targets.shape)
+    for i, (row, weight) in enumerate(zip(phi, pull, strict=True)):
+        system, sides = H.copy(), rhs.copy()
+        system[:k, :k] -= weight * np.outer(row, row)
+        sides[:k] -= weight * np.outer(row, targets[i])
+        values[i] = own[i] @ _solve_definite(system, sides)
+    return values
+
+
+def _solve_definite(H: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve with a positive definite matrix whose rows may differ much in scale."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    scaled = H * scale * scale[:, None]
+    try:
+        solution = cho_solve(cho_factor(scaled, lower=True), rhs * scale[:, None])
+    except LinAlgError:  # a direction that nothing determines
+        solution = np.linalg.lstsq(scaled, rhs * scale[:, None], rcond=None)[0]
+    return solution * scale[:, None]

@@ -1,0 +1,356 @@
+"""The dual of ε-insensitive regression, by decomposition: rows of the matrix in blocks, when used.
+
+    min over β:   ½ βᵀQβ − yᵀβ + ε Σ|βᵢ|     with  −C ≤ βᵢ ≤ C  and, for an intercept, Σβᵢ = 0 ,
+
+Chen, Tsang & Xu (2012), eq. (18), with β for their β* − β. Q is never formed: a step takes a
+working set of a few hundred rows, makes those that are not in the cache by matrix products, and
+moves pairs of the set one after the other (sequential minimal optimisation, the second of a pair
+chosen by the decrease of the objective) until the set is ten times nearer its optimum than all rows
+are. Only then are the other rows told. Columns are separate problems with one Q: their working sets
+are joined, so that each row made serves all of them.
+
+With G = Qβ − y, βᵢ can grow at the rate up = −Gᵢ ∓ ε and shrink at down = −Gᵢ ∓ ε, the sign that of
+the side it moves on. At the optimum max up ≤ min down, and the intercept lies between; what is
+lacking is the violation, the measure of LIBSVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..operators import RowCache
+from ..spaces import Function
+from .driver import Step
+
+#: Rows of a working set, the share of them that is chosen anew in each step, and how far the set
+#: is solved: to this share of the violation, with at most so many moves a row.
+_WORKING_SET = 512
+_NEW_SHARE = 0.5
+_INNER_TOLERANCE = 0.1
+_MOVES_A_ROW = 20
+#: Once rows have to give way in the cache, every so many steps rows that cannot move are set
+#: aside, if they are at least this share.
+_SHRINK_STEPS = 10
+_SHRINK_SHARE = 0.1
+#: Entries made at a time when values are computed anew.
+_BLOCK_ENTRIES = 4_000_000
+
+Submatrix = Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
+
+
+@dataclass(frozen=True)
+class TubeProblem:
+    """See the module.
+
+    Attributes
+    ----------
+    submatrix : callable
+        ``submatrix(rows, columns)`` gives entries of Q.
+    targets : ndarray of shape (n, c)
+        y.
+    C, epsilon : float
+        C > 0 and ε ≥ 0.
+    fit_intercept : bool
+        Whether Σβᵢ = 0.
+    dtype : type
+        Precision of the entries of Q.
+    constant : float
+        Added to the objective.
+    """
+
+    submatrix: Submatrix
+    targets: np.ndarray
+    C: float
+    epsilon: float
+    fit_intercept: bool
+    dtype: type = np.float64
+    constant: float = 0.0
+
+    def rates(self, beta: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return up and down; −∞ and ∞ where β is at its bound."""
+        up = np.where(beta < self.C, -G - np.where(beta >= 0, self.epsilon, -self.epsilon), -np.inf)
+        down = np.where(
+            beta > -self.C, -G - np.where(beta > 0, self.epsilon, -self.epsilon), np.inf
+        )
+        return up, down
+
+    def extremes(self, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest up and the smallest down of each column."""
+        highest, lowest = up.max(axis=0), down.min(axis=0)
+        if self.fit_intercept:
+            return highest, lowest
+        return np.maximum(highest, 0.0), np.minimum(lowest, 0.0)  # the intercept is 0
+
+    def intercept(self, highest: np.ndarray, lowest: np.ndarray) -> np.ndarray:
+        """Return b of each column."""
+        if not self.fit_intercept:
+            return np.zeros(len(highest))
+        return (highest + lowest) / 2.0
+
+    def objective_and_gap(
+        self, beta: np.ndarray, G: np.ndarray, b: np.ndarray
+    ) -> tuple[float, float]:
+        """Return the primal objective and its distance from the dual one, summed over columns."""
+        over = np.maximum(np.abs(G + b) - self.epsilon, 0.0)
+        quadratic = float((beta * (G + self.targets)).sum())
+        primal = 0.5 * quadratic + self.C * float(over.sum())
+        linear = float((self.targets * beta).sum()) - self.epsilon * float(np.abs(beta).sum())
+        return primal + self.constant, primal + 0.5 * quadratic - linear
+
+
+def tube_steps(
+    problem: TubeProblem,
+    precise: Callable[[], TubeProblem] | None,
+    *,
+    tol: float,
+    cache_bytes: int,
+    start: np.ndarray | None = None,
+) -> Iterator[Step]:
+    """Yield steps of `decompose`, and go on in double precision where single does not do.
+
+    ``precise`` makes the same problem with entries in double precision, if there is another: it is
+    solved from the solution of the first when the rounding of Q may move values by a tenth of tol,
+    or lets no pair of rows move any more.
+    """
+    for step in decompose(problem, tol=tol, cache_bytes=cache_bytes, start=start):
+        if step.converged and precise is not None:
+            support = np.flatnonzero(step.function.coef.any(axis=1))[:_WORKING_SET]
+            size = float(np.abs(problem.submatrix(support, support)).max(initial=0.0))
+            length = np.linalg.norm(step.function.coef, axis=0).max()
+            if np.finfo(problem.dtype).eps * size * length > 0.1 * tol:
+                break
+        yield step
+        if step.converged:
+            return
+    if precise is None:
+        return
+    start, done = step.function.coef, step.iteration
+    for step in decompose(precise(), tol=tol, cache_bytes=cache_bytes, start=start):
+        yield replace(step, iteration=done + step.iteration)
+
+
+def decompose(
+    problem: TubeProblem,
+    *,
+    tol: float,
+    cache_bytes: int,
+    start: np.ndarray | None = None,
+) -> Iterator[Step]:
+    """Yield steps of the decomposition until the violation is at most ``tol``.
+
+    The coefficients of a step are β; its values are Qβ + b.
+
+    Parameters
+    ----------
+    problem : TubeProblem
+        The problem.
+    tol : float
+        Violation that is small enough, in units of the targets.
+    cache_bytes : int
+        Room for rows of Q.
+    start : ndarray of shape (n, c), optional
+        A guess of β; what of it is not feasible is mended.
+    """
+    n, n_columns = problem.targets.shape
+    size = min(_WORKING_SET, n)
+    cache = RowCache(problem.submatrix, n, cache_bytes, problem.dtype, size)
+    beta = _feasible(problem, start)
+    G = -problem.targets.copy()
+    moved = np.flatnonzero(beta.any(axis=1))
+    G += _values(problem, beta, moved, np.arange(n))
+    active = np.arange(n)
+    working = np.empty(0, dtype=int)
+    moves = iteration = 0
+    made = len(moved) * n
+    known = np.inf, np.inf
+    while True:
+        up, down = problem.rates(beta[active], G[active])
+        highest, lowest = problem.extremes(up, down)
+        violation = highest - lowest
+        worst = float(violation.max())
+        whole = len(active) == n
+        if worst <= tol and not whole:  # look at the rows set aside again
+            aside = np.ones(n, dtype=bool)
+            aside[active] = False
+            rest, moved = np.flatnonzero(aside), np.flatnonzero(beta.any(axis=1))
+            G[rest] = _values(problem, beta, moved, rest) - problem.targets[rest]
+            made += len(rest) * len(moved)
+            active = np.arange(n)
+            cache.reset()
+            continue
+        b = problem.intercept(highest, lowest)
+        if whole:
+            known = problem.objective_and_gap(beta, G, b)
+        values = G + problem.targets + b
+        yield Step(
+            iteration=iteration,
+            function=Function(beta.copy(), b, values, np.zeros((0, n_columns))),
+            objective=known[0],
+            gap=known[1],
+            passes=-(-(made + cache.made) // (n * n)),
+            converged=worst <= tol,
+            details={
+                "violation": worst,
+                "rows_made": (made + cache.made) / n,
+                "active": len(active),
+                "support": int(beta.any(axis=1).sum()),
+                "moves": moves,
+            },
+            remark=f"the optimality conditions hold up to {worst:.2g} (tol is {tol:.2g}), and "
+            f"objective {known[0]:.6g} is at most {known[1]:.2g} above the optimum",
+        )
+        if worst <= tol:
+            return
+        if cache.full and iteration % _SHRINK_STEPS == 0:
+            # Of columns that are done, the rows that tell the intercept stay.
+            limits = np.minimum(highest, lowest), np.maximum(highest, lowest)
+            can_move = ((up >= limits[0]) | (down <= limits[1])).any(axis=1)
+            if can_move.mean() < 1.0 - _SHRINK_SHARE and can_move.sum() >= size:
+                active = active[can_move]
+                up, down = up[can_move], down[can_move]
+                cache.keep_columns(active)
+        wanted = size if iteration == 0 else int(_NEW_SHARE * size)
+        open_columns = np.flatnonzero(violation > tol)
+        # With very many columns, those that lack most: no pair may be cut apart.
+        served = open_columns[np.argsort(-violation[open_columns], kind="stable")]
+        served = served[: max(wanted // 2, 1)]
+        chosen = active[_violators(up, down, highest, lowest, served, wanted)]
+        # The rows of the steps just before stay, the latest first.
+        before = working[np.isin(working, active) & ~np.isin(working, chosen)]
+        working = np.concatenate([chosen, before])[:size]
+        cache.fetch(working)
+        Q = cache.square(working, np.searchsorted(active, working))
+        after = beta[working]
+        for column in open_columns:
+            goal = max(_INNER_TOLERANCE * float(violation[column]), 0.5 * tol)
+            state = G[working, column], after[:, column]
+            after[:, column], done = _move_pairs(problem, Q, *state, goal)
+            moves += done
+        change = after - beta[working]
+        touched = change.any(axis=1)
+        if not touched.any():
+            return  # rounding allows no more
+        G[active] += cache.combine(working[touched], change[touched])
+        beta[working] = after
+        iteration += 1
+
+
+def _feasible(problem: TubeProblem, start: np.ndarray | None) -> np.ndarray:
+    """Return a guess of β within the bounds and, for an intercept, of sum zero."""
+    if start is None:
+        return np.zeros(problem.targets.shape)
+    beta = np.clip(start, -problem.C, problem.C)
+    if problem.fit_intercept:
+        above, below = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        plus, minus = above.sum(axis=0), below.sum(axis=0)
+        total = np.minimum(plus, minus)
+        beta = above * _ratio(total, plus) - below * _ratio(total, minus)
+    return beta
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a/b, and exactly 1 where only rounding tells them apart: what is at C stays there."""
+    ratio = np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+    return np.where(ratio > 1.0 - 1e-12, 1.0, ratio)
+
+
+def _values(
+    problem: TubeProblem, beta: np.ndarray, support: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """Return Qβ on some rows, from the support of β. Cost: one entry of Q for each pair."""
+    if len(support) == 0 or len(rows) == 0:
+        return np.zeros((len(rows), beta.shape[1]))
+    weights = beta[support]
+    blocks = row_blocks(len(rows), max(1, _BLOCK_ENTRIES // len(support)))
+
+    def part(block: slice) -> np.ndarray:
+        return problem.submatrix(rows[block], support).astype(np.float64, copy=False) @ weights
+
+    return np.concatenate(map_blocks(part, blocks))
+
+
+def _violators(
+    up: np.ndarray,
+    down: np.ndarray,
+    highest: np.ndarray,
+    lowest: np.ndarray,
+    columns: np.ndarray,
+    wanted: int,
+) -> np.ndarray:
+    """Return the rows that violate most, as many that should grow as that should shrink."""
+    each = max(wanted // (2 * len(columns)), 1)
+    chosen = []
+    for column in columns:
+        for rate, limit in (
+            (up[:, column], lowest[column]),
+            (-down[:, column], -highest[column]),
+        ):
+            rows = np.argpartition(-rate, each - 1)[:each] if each < len(rate) else slice(None)
+            rows = np.arange(len(rate))[rows]
+            chosen.append(rows[rate[rows] > limit])
+    return np.unique(np.concatenate(chosen))
+
+
+def _move_pairs(
+    problem: TubeProblem, Q: np.ndarray, G: np.ndarray, beta: np.ndarray, tol: float
+) -> tuple[np.ndarray, int]:
+    """Return β after sequential minimal optimisation on a working set, and the moves made.
+
+    A move lets βᵢ grow and βⱼ shrink by the same amount, until the objective falls no further, a
+    bound is met, or one of the two changes sign; i has the largest up, and j promises the largest
+    decrease. Without an intercept there is one more coordinate that costs nothing and takes up
+    whatever the sum would need.
+    """
+    size, C, epsilon = len(G), problem.C, problem.epsilon
+    upper, cost = np.full(size, C), np.full(size, epsilon)
+    if not problem.fit_intercept:
+        Q = np.pad(Q, (0, 1))
+        G, beta = np.append(G, 0.0), np.append(beta, 0.0)
+        upper, cost = np.append(upper, np.inf), np.append(cost, 0.0)
+    diagonal = np.diag(Q)
+    least = 1e-12 * (float(diagonal.max()) or 1.0)
+    curvature = np.maximum(diagonal[:, None] + diagonal - 2.0 * Q, least)
+    # −up and −down are G plus these.
+    above = np.where(beta < upper, np.where(beta >= 0, cost, -cost), np.inf)
+    below = np.where(beta > -upper, np.where(beta > 0, cost, -cost), -np.inf)
+    G, current = G.copy(), beta.tolist()  # single numbers are quicker in a list
+    falls, gains = np.empty(len(G)), np.empty(len(G))
+    most = _MOVES_A_ROW * len(G)
+    for move in range(most):
+        np.add(G, above, out=falls)
+        i = int(falls.argmin())
+        highest = -float(falls[i])
+        np.add(G, below, out=falls)
+        falls += highest  # up of i less down of j: the slope along the move
+        np.maximum(falls, 0.0, out=falls)
+        np.multiply(falls, falls, out=gains)
+        gains /= curvature[i]
+        j = int(gains.argmax())
+        if falls.max() <= tol:
+            return np.array(current)[:size], move
+        first, second = current[i], current[j]
+        room = min(
+            -first if first < 0 else float(upper[i]) - first,
+            second if second > 0 else float(upper[j]) + second,
+        )
+        length = min(float(falls[j] / curvature[i, j]), room)
+        G += length * (Q[i] - Q[j])
+        for k, value in (
+            (i, _landed(first + length, upper[i])),
+            (j, _landed(second - length, upper[j])),
+        ):
+            current[k] = value
+            above[k] = np.inf if value >= upper[k] else (cost[k] if value >= 0 else -cost[k])
+            below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
+    return np.array(current)[:size], most
+
+
+def _landed(value: float, upper: float) -> float:
+    """Return a coefficient exactly at zero or at its bound where rounding leaves it just beside."""
+    if abs(value) < 1e-14 * upper:
+        return 0.0
+    return float(np.clip(value, -upper, upper)) if abs(value) > (1 - 1e-14) * upper else value

@@ -1,0 +1,138 @@
+"""The graph as a second kernel: Laplacian embedding.
+
+The values g of an unknown function on the rows of a graph have the energy ½gᵀPg with the precision
+
+    P = Λ + μS ,    S = Lᵖ ,
+
+Λ diagonal: how firmly each row is held. Their kernel is K_G = P⁻¹, Chen, Tsang & Xu (2012), eq.
+(19), or, in the span of a few eigenvectors of L, ΦP̄⁻¹Φᵀ, eq. (25)-(29). Knows neither losses nor
+classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
+
+from ..kernels import Kernel, PreparedRows
+from ..operators import DenseOperator, InverseOperator, Operator, ShiftedOperator
+
+#: Where no label reaches, the level of g is free within this many times the size of the labels.
+_FREE_LEVEL = 10.0
+
+
+class EmbeddedKernel:
+    """Q = K + K_G, known by blocks of entries.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        Of the rows; None if they are the rows of K itself.
+    rows : PreparedRows or ndarray of shape (n, n)
+        Rows in the precision in which entries are wanted, or K.
+    graph_kernel : Operator
+        K_G.
+    """
+
+    def __init__(
+        self, kernel: Kernel | None, rows: PreparedRows | np.ndarray, graph_kernel: Operator
+    ) -> None:
+        self.kernel = kernel
+        self.rows = rows
+        self.graph_kernel = graph_kernel
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return some entries of Q, a new array in double precision."""
+        block = self.graph_kernel.submatrix(rows, columns)
+        if self.kernel is None:
+            block += DenseOperator(np.asarray(self.rows)).submatrix(rows, columns)
+        else:
+            assert isinstance(self.rows, PreparedRows)
+            block += self.kernel.block(self.rows[rows], self.rows[columns])
+        return block
+
+
+def label_pull(
+    component: np.ndarray, labelled: np.ndarray, strength: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """Return the diagonal of Λ, shape (n,), positive in every part of the graph.
+
+    Labelled rows are held with their strength. In a part of the graph that no label reaches the
+    level of g would cost nothing, and P would be singular: there it is held at zero, so loosely
+    that it may be ten times as large as the targets are.
+    """
+    pull = np.zeros(len(component))
+    pull[labelled] = strength
+    sizes = np.bincount(component)
+    reached = np.zeros(len(sizes), dtype=bool)
+    reached[component[labelled]] = True
+    size = float(np.mean(targets**2))
+    variance = _FREE_LEVEL**2 * (size if size > 0 else 1.0)
+    loose = ~reached[component]
+    pull[loose] = 1.0 / (variance * sizes[component[loose]])
+    return pull
+
+
+def graph_kernel_bytes(n: int) -> int:
+    """Return the memory in which a graph kernel is made as a matrix."""
+    return 4 * 8 * n * n
+
+
+def graph_kernel(S: Operator, pull: np.ndarray, mu: float, *, dense: bool) -> Operator:
+    """Return (Λ + μS)⁻¹: as a matrix, or applied by conjugate gradients.
+
+    Cost of the matrix: n³ operations and 8n² bytes.
+    """
+    n = len(pull)
+    precision = ShiftedOperator(S, mu, pull)
+    if not dense:
+        return InverseOperator(precision, precision.diagonal())
+    P = precision @ np.eye(n)
+    # Rows that labels hold are scaled down: what is left is conditioned like S alone.
+    scale = 1.0 / np.sqrt(np.diag(P))
+    P *= scale
+    P *= scale[:, None]
+    try:
+        factor = cholesky(P, lower=True, overwrite_a=True, check_finite=False)
+        inverse, failed = get_lapack_funcs(("potri",), (factor,))[0](
+            factor, lower=True, overwrite_c=True
+        )
+    except LinAlgError:
+        failed = 1
+    if failed:
+        raise ValueError(
+            "the graph kernel is singular to working precision: lower the power of the graph or "
+            "reg_labeled, raise reg_manifold, or set n_eigenvectors"
+        )
+    inverse = np.tril(inverse)
+    inverse *= scale
+    inverse *= scale[:, None]
+    inverse += np.tril(inverse, -1).T
+    return DenseOperator(inverse)
+
+
+def reduced_precision(
+    values: np.ndarray, vectors: np.ndarray, power: int, pull: np.ndarray, mu: float
+) -> np.ndarray:
+    """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29)."""
+    held = np.flatnonzero(pull)
+    phi = vectors[held]
+    return phi.T @ (pull[held, None] * phi) + mu * np.diag(values**power)
+
+
+def spectral_embedding(
+    values: np.ndarray, vectors: np.ndarray, power: int, pull: np.ndarray, mu: float
+) -> np.ndarray:
+    """Return Φ̃ with Φ̃Φ̃ᵀ = ΦP̄⁻¹Φᵀ, Chen, Tsang & Xu (2012), eq. (28); shape (n, k).
+
+    From singular values of a root of P̄, [√Λ Φ; √μ Σ^(p/2)]: small eigenvalues of P̄ keep their
+    digits beside the large ones of the labels. Directions of g that hardly anything determines
+    are left out.
+    """
+    held = np.flatnonzero(pull)
+    root = np.vstack(
+        [np.sqrt(pull[held, None]) * vectors[held], np.diag(np.sqrt(mu) * values ** (power / 2))]
+    )
+    _, singular, V = np.linalg.svd(root, full_matrices=False)
+    keep = singular > np.finfo(float).eps * len(root) * singular[0]
+    return vectors @ (V[keep].T / singular[keep])
