@@ -31,14 +31,13 @@ from itertools import islice
 
 import numpy as np
 import scipy.sparse as sp
-from common import load
-from scipy.linalg import cho_factor, cho_solve
+from common import load, mean_distance_gamma
 from sklearn.datasets import make_moons
 
 from lapwing import KNNGraph, LapESVC
 from lapwing.kernels import GaussianKernel
 from lapwing.operators import DenseOperator
-from lapwing.solvers import EmbeddedRidge, TubeProblem, tube_steps
+from lapwing.solvers import EmbeddedRidge, TubeProblem, block_solution, tube_steps
 from lapwing.spaces import label_pull, reduced_precision, spectral_embedding
 
 #: set, file, neighbours, power, eigenvectors; mean and deviation of LapESVR and of LapERLS.
@@ -115,7 +114,7 @@ class Task:
         self.splits = splits[: options.splits]
         self.smoothness, self.working_sets = options.mu, options.working_sets
         self.epsilon, self.fit_intercept = options.epsilon, not options.no_intercept
-        kernel = GaussianKernel(1.0 / mean_squared_distance(X))
+        kernel = GaussianKernel(mean_distance_gamma(X))
         rows = kernel.prepare(X)
         self.K = kernel.block(rows, rows)
         self.power = power
@@ -149,11 +148,7 @@ class Task:
                 pull=np.empty(0),
                 fit_intercept=self.fit_intercept,
             )
-            B = problem.right_hand_sides()
-            factor = cho_factor(self.K + np.eye(len(self.K)) / C, lower=True)
-            M = cho_solve(factor, B)
-            M += cho_solve(factor, B - gram @ M - M / C)
-            residual = B - gram @ M - M / C
+            M, residual = block_solution(problem)
             for s, m, i in np.ndindex(errors.shape[:3]):
                 split = self.splits[s]
                 targets, strengths, pull = self.labels(split, PULLS[m])
@@ -188,7 +183,7 @@ class Task:
                     replace(problem, C=SIZES[c]),
                     None,
                     tol=1e-3,
-                    cache_bytes=Q.array.nbytes,
+                    memory=2 * Q.array.nbytes,
                     start=start,
                 )
                 *_, step = islice(steps, self.working_sets + 1)
@@ -217,19 +212,12 @@ def moons():
                 reg_labeled=1e6,
                 reg_manifold=mu,
                 n_eigenvectors=n_eigenvectors,
-                gamma=1.0 / mean_squared_distance(X),
+                gamma=mean_distance_gamma(X),
                 graph=KNNGraph(6),
             ).fit(X, y)
             errors.append(100.0 * np.mean((model.transduction_ != truth)[y < 0]))
         kept = "all" if n_eigenvectors is None else n_eigenvectors
         print(f"μ {mu:<5g} eigenvectors {kept!s:<4} {np.mean(errors):5.1f} ± {np.std(errors):4.1f}")
-
-
-def mean_squared_distance(X):
-    """1/ρ of the paper, over all pairs of rows."""
-    squares = X.multiply(X) if sp.issparse(X) else X**2
-    means = np.asarray(X.mean(axis=0)).ravel()
-    return 2.0 * float(squares.sum() / X.shape[0] - (means**2).sum())
 
 
 def data_set(file):

@@ -304,7 +304,7 @@ def test_transduction_is_what_is_predicted_when_stopped_with_rows_set_aside(monk
     monkeypatch.setattr(svr, "_SHRINK_STEPS", 1)
     X, y, _ = data_for(LapESVR(), n=300, n_labelled=40)
     model = LapESVR(
-        C=50.0, epsilon=0.2, n_eigenvectors=20, memory_limit="60kB", tol=1e-7,
+        C=50.0, epsilon=0.2, n_eigenvectors=20, memory_limit="80kB", tol=1e-7,
         callback=lambda step: step.details["active"] < 250,
     ).fit(X, y)  # fmt: skip
     assert model.result_.status == "interrupted"
@@ -574,6 +574,21 @@ def test_little_memory_for_support_vectors_gives_the_same_machine(k, monkeypatch
     made = [model.result_.history[-1]["rows_made"] for model in (plenty, little)]
     assert made[1] > made[0]  # rows had to give way
     np.testing.assert_allclose(little.decision_function(X), plenty.decision_function(X), atol=1e-3)
+
+
+def test_no_room_for_one_working_set_is_said():
+    X, y, _ = rows(n=200)
+    with pytest.raises(MemoryError, match=r"at least .* memory_limit allows 10 kB"):
+        LapESVC(n_eigenvectors=5, memory_limit="10kB").fit(X, y)
+
+
+def test_fit_forgets_what_it_does_not_make():
+    X, y, _ = rows(n=120)
+    model = LapESVC(n_eigenvectors=5).fit(X, y)
+    assert model.embedding_.shape == (120, 5)
+    model.set_params(reg_manifold=0.0).fit(X, y)
+    assert not hasattr(model, "embedding_")
+    assert not hasattr(model, "virtual_targets_")
 
 
 @every_machine

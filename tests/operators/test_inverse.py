@@ -155,3 +155,19 @@ def test_zero_needs_no_product():
     base = SparseOperator(sp.csr_matrix(sp.eye(10)))
     np.testing.assert_array_equal(InverseOperator(base, np.ones(10)) @ np.zeros((10, 2)), 0.0)
     assert base.passes == 0
+
+
+def test_other_columns_of_the_same_rows_are_not_solved_for_again():
+    A = definite(40)
+    base = DenseOperator(A)
+    operator = InverseOperator(base, np.diag(A))
+    rows = np.array([3, 1, 20])
+    first = operator.submatrix(rows, slice(0, 10))
+    passes = base.passes
+    second = operator.submatrix(rows, np.array([30, 2]))
+    assert base.passes == passes
+    expected = np.linalg.inv(A)[rows]
+    np.testing.assert_allclose(first, expected[:, :10], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(second, expected[:, [30, 2]], rtol=1e-6, atol=1e-6)
+    operator.submatrix(rows[:2], slice(0, 10))
+    assert base.passes > passes

@@ -366,7 +366,7 @@ def both_precisions(Q, y, **options):
 def test_single_precision_is_enough_for_small_matrices():
     Q, y = make_case()
     problem, precise, made = both_precisions(Q, y)
-    steps = list(tube_steps(problem, precise, tol=1e-3, cache_bytes=PLENTY))
+    steps = list(tube_steps(problem, precise, tol=1e-3, memory=PLENTY))
     assert steps[-1].converged
     assert not made
 
@@ -376,7 +376,7 @@ def test_double_precision_takes_over_where_rounding_matters(intercept):
     Q, y = make_case("large")
     options = {"C": 100.0, "epsilon": 0.1, "intercept": intercept}
     problem, precise, made = both_precisions(Q, y, **options)
-    steps = list(tube_steps(problem, precise, tol=1e-6, cache_bytes=PLENTY))
+    steps = list(tube_steps(problem, precise, tol=1e-6, memory=PLENTY))
     assert made
     assert steps[-1].converged
     iterations = [step.iteration for step in steps]
@@ -397,12 +397,12 @@ def test_double_precision_takes_over_where_single_gets_stuck(monkeypatch):
 
     monkeypatch.setattr(svr, "decompose", stuck)
     monkeypatch.setattr(svr, "_WORKING_SET", 8)
-    steps = list(tube_steps(problem, precise, tol=1e-5, cache_bytes=PLENTY))
+    steps = list(tube_steps(problem, precise, tol=1e-5, memory=PLENTY))
     assert made
     assert steps[-1].converged
     assert [step.iteration for step in steps[:4]] == [0, 1, 1, 2]
     assert violation(Q, y, 1.0, 0.1, True, steps[-1].function.coef) <= 1.1e-5
-    assert not list(tube_steps(problem, None, tol=1e-5, cache_bytes=PLENTY))[-1].converged
+    assert not list(tube_steps(problem, None, tol=1e-5, memory=PLENTY))[-1].converged
 
 
 # ---------------------------------------------------------------- edges
@@ -455,3 +455,20 @@ def test_one_row():
         step = run(problem_of(np.eye(1), y, 10.0, 0.5, intercept))[-1]
         expected = 2.0 if intercept else 1.5
         assert step.function.values[0, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_newton_steps_settle_what_pairs_alone_do_not(monkeypatch, intercept):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(60, 60)) * np.logspace(0, -3, 60)
+    problem = problem_of(Z @ Z.T, rng.normal(size=(60, 1)), 1e4, 0.1, intercept)
+    moves = {}
+    for steps in (0, 10):
+        monkeypatch.setattr(svr, "_NEWTON_STEPS", steps)
+        taken = []
+        for step in itertools.islice(decompose(problem, tol=1e-3, cache_bytes=PLENTY), 30):
+            taken.append(step)
+        moves[steps] = taken[-1].details["moves"]
+        if steps:
+            assert taken[-1].converged
+    assert moves[10] < 0.5 * moves[0]

@@ -1,7 +1,9 @@
 """`lapwing demo`: what unlabelled rows add when twenty handwritten digits are labelled.
 
 Every method runs with its default parameters, and every kernel machine with the rbf kernel, which
-is the default of all but S3VC. Nothing is chosen by looking at the accuracy.
+is the default of all but S3VC; anchors alone are five a row, so that labels reach every row. Nothing
+is chosen here by looking at the accuracy; but the default reg_manifold of the embedded machines was
+set after a look at these digits, among other sets.
 """
 
 from __future__ import annotations
@@ -131,8 +133,8 @@ def methods() -> dict[str, Any]:
         "LapSVC, hinge": LapSVC(loss="hinge"),
         "LapRLSClassifier": LapRLSClassifier(),
         # Where the norm has weight one, two labels a class need the graph to weigh more than that.
-        "LapESVC": LapESVC(reg_manifold=100.0),
-        "LapERLSClassifier": LapERLSClassifier(reg_manifold=100.0),
+        "LapESVC": LapESVC(),
+        "LapERLSClassifier": LapERLSClassifier(),
         # The default kernel of S3VC is linear. One digit against nine others is no matter of a
         # half-space, and with the kernel of the other machines the table does not compare kernels.
         # Nobody asks for probabilities here, so no folds are fitted for them; the decisions do

@@ -40,17 +40,18 @@ _RUN = """\
     verbose : int, default=0
         1 shows progress on the error stream.
     memory_limit : int, str or None, default=None
-        Most memory for the Gram matrix and the solver, in bytes or such as "8GB"; None is 60 %
-        of what is free. Storage in float64, float32 or tiles is chosen to fit, before
-        anything is allocated.
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
     callback : callable, optional
         Called with each `Step`; a true return value stops the solver.
 """
 _EMBEDDING = """\
     reg_labeled : float, default=1e4
         λ > 0, weight of the distance between g and the labels.
-    reg_manifold : float, default=1.0
-        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine.
+    reg_manifold : float, default=100.0
+        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine. Small
+        values let g follow f instead of the graph.
     n_eigenvectors : int or None, default=None
         g is a combination of so many eigenvectors of the graph, those of the smallest eigenvalues;
         10 to 100 are usual. None leaves g free: exact, up to about 10 000 rows.

@@ -143,7 +143,7 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
         C: float = 10.0,
         epsilon: float = 0.1,
         reg_labeled: float = 1e4,
-        reg_manifold: float = 1.0,
+        reg_manifold: float = 100.0,
         n_eigenvectors: int | None = None,
         kernel: str | Callable = "rbf",
         gamma: float | str = "scale",
@@ -246,7 +246,7 @@ class LapESVR(EmbeddedRegressor, TubeMachine):
         C: float = 10.0,
         epsilon: float = 0.1,
         reg_labeled: float = 1e4,
-        reg_manifold: float = 1.0,
+        reg_manifold: float = 100.0,
         n_eigenvectors: int | None = None,
         kernel: str | Callable = "rbf",
         gamma: float | str = "scale",
@@ -352,7 +352,7 @@ class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
         *,
         C: float = 10.0,
         reg_labeled: float = 1e4,
-        reg_manifold: float = 1.0,
+        reg_manifold: float = 100.0,
         n_eigenvectors: int | None = None,
         kernel: str | Callable = "rbf",
         gamma: float | str = "scale",
@@ -431,8 +431,8 @@ class LapERLSRegressor(EmbeddedRegressor, RidgeMachine):
     {embedding_notes}
 
     With ``n_eigenvectors`` the kernel enters by one block of linear systems, one for each
-    eigenvector, whatever the number of classes. Without, it is `LapRLSClassifier` for the kernel
-    K + I/C, γ_A = 1/λ and γ_I = μ/λ; C → ∞ gives that machine.
+    eigenvector. Without, it is `LapRLSRegressor` for the kernel K + I/C, γ_A = 1/λ and γ_I = μ/λ;
+    C → ∞ gives that machine.
 
     References
     ----------
@@ -454,7 +454,7 @@ class LapERLSRegressor(EmbeddedRegressor, RidgeMachine):
         *,
         C: float = 10.0,
         reg_labeled: float = 1e4,
-        reg_manifold: float = 1.0,
+        reg_manifold: float = 100.0,
         n_eigenvectors: int | None = None,
         kernel: str | Callable = "rbf",
         gamma: float | str = "scale",

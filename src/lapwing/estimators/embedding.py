@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..arrays.memory import memory_budget
+from ..arrays.memory import format_size, memory_budget
 from ..kernels import (
     CallableKernel,
     Kernel,
@@ -36,6 +36,7 @@ from ..solvers import (
     ridge_cg,
     ridge_cg_bytes,
     ridge_direct,
+    tube_bytes,
     tube_steps,
 )
 from ..spaces import (
@@ -88,7 +89,10 @@ class EmbeddedEstimator(ManifoldEstimator):
     #: The norm has weight one: C and λ weigh the other terms against it.
     reg_ambient = 1.0
 
-    def _check_parameters(self, n: int) -> None:
+    def _begin(self, n: int) -> None:
+        """Check the parameters for n rows, and forget what a fit does not always make."""
+        for name in ("embedding_", "virtual_targets_"):
+            self.__dict__.pop(name, None)
         self._check_regularization()
         for name in ("C", "reg_labeled", "tol"):
             check_positive(name, getattr(self, name))
@@ -140,7 +144,7 @@ class TubeMachine(EmbeddedEstimator):
     def _fit_embedded(self, data: LabelledData) -> Step:
         """Build and solve the problem for checked input; store what both kinds share."""
         n, n_columns = data.X.shape[0], data.targets.shape[1]
-        self._check_parameters(n)
+        self._begin(n)
         if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
             raise ValueError(f"epsilon must be finite and not negative, got {self.epsilon!r}")
         self._fit_graph(data.X, data.index, stacklevel=4)
@@ -154,15 +158,20 @@ class TubeMachine(EmbeddedEstimator):
         start = None
         if previous is not None and previous[0].shape == (n, n_columns):
             start = previous[0][used]
-        room = budget - 8 * n * n_columns * 12
-        if isinstance(side.kernel, DenseOperator):
-            room -= 8 * len(used) ** 2
+        room = budget - (8 * len(used) ** 2 if isinstance(side.kernel, DenseOperator) else 0)
+        least = tube_bytes(len(used), n_columns)
+        if room < least:
+            raise MemoryError(
+                f"fitting {len(used)} rows needs at least {format_size(budget - room + least)} and "
+                f"memory_limit allows {format_size(budget)}: raise memory_limit, or fit fewer "
+                "unlabelled rows"
+            )
         steps = tube_steps(
             *self._problems(
                 kernel, data.X if len(used) == n else _part(data.X, used, kernel), side
             ),
             tol=self.tol,
-            cache_bytes=max(room, 0),
+            memory=room,
             start=start,
         )
         step, result = self._drive("decompose", steps, self.max_iter, [], stacklevel=4)
@@ -170,7 +179,6 @@ class TubeMachine(EmbeddedEstimator):
         coef = np.zeros((n, n_columns))
         coef[used] = f.coef
         self._store(data.X, replace(f, coef=coef), result)
-        self.__dict__.pop("virtual_targets_", None)
         if not supervised:
             self.virtual_targets_ = _flat(side.virtual)
         if supervised or result.status != "converged":  # rows set aside have values of the past
@@ -225,7 +233,6 @@ class TubeMachine(EmbeddedEstimator):
         n = data.X.shape[0]
         mu, strength = float(self.reg_manifold), float(self.reg_labeled) * data.weights
         pull = label_pull(self.graph_.component_, data.index, strength, data.targets)
-        self.__dict__.pop("embedding_", None)
         if self.n_eigenvectors is None:
             dense = n <= DENSE_ROWS and graph_kernel_bytes(n) <= budget
             K_G = graph_kernel(self.graph_.laplacian_, pull, mu, dense=dense)
@@ -254,11 +261,10 @@ class RidgeMachine(EmbeddedEstimator):
 
     def _fit_embedded(self, data: LabelledData) -> Step:
         """Build and solve the problem for checked input; store what both kinds share."""
-        self._check_parameters(data.X.shape[0])
+        self._begin(data.X.shape[0])
         if self.solver not in ("auto", "direct", "cg"):
             raise ValueError(f"solver must be 'auto', 'direct' or 'cg', got {self.solver!r}")
         strength = float(self.reg_labeled) * data.weights
-        self.__dict__.pop("embedding_", None)
         if self.n_eigenvectors is None or self.reg_manifold == 0:
             # With g = f + ξ, the errors ξ are functions of the kernel I/C: this is LapRLS of g
             # with the kernel K + I/C.
@@ -266,7 +272,6 @@ class RidgeMachine(EmbeddedEstimator):
             step = self._fit(
                 data.X, data.index, data.targets, strength, loss, lambda _: [], stacklevel=4
             )
-            self.__dict__.pop("virtual_targets_", None)
             f = step.function
             values = f.values - self._ridge() * f.coef
             return replace(step, function=replace(f, values=values))

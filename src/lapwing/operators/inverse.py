@@ -7,6 +7,7 @@ the caller on both sides.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -67,6 +68,16 @@ class InverseOperator(Operator):
         super().__init__(base.shape[0])
         self.base = base
         self._root = np.sqrt(diagonal)[:, None]
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._lock = threading.Lock()
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return some entries. The rows solved for last are kept, for other columns of them."""
+        with self._lock:
+            if self._last is None or not np.array_equal(self._last[0], rows):
+                self._last = rows, self.columns(rows)
+            solved = self._last[1]
+        return solved[columns].T
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         root = self._root

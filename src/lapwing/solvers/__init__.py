@@ -16,7 +16,7 @@ from .s3vm import (
 )
 from .smoother import Smoother, fit_smoother
 from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
-from .svr import TubeProblem, tube_steps
+from .svr import TubeProblem, tube_bytes, tube_steps
 
 __all__ = [
     "LEAST_MEMORY",
@@ -53,5 +53,6 @@ __all__ = [
     "ridge_cg",
     "ridge_cg_bytes",
     "ridge_direct",
+    "tube_bytes",
     "tube_steps",
 ]

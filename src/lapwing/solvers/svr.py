@@ -5,9 +5,10 @@
 Chen, Tsang & Xu (2012), eq. (18), with β for their β* − β. Q is never formed: a step takes a
 working set of a few hundred rows, makes those that are not in the cache by matrix products, and
 moves pairs of the set one after the other (sequential minimal optimisation, the second of a pair
-chosen by the decrease of the objective) until the set is ten times nearer its optimum than all rows
-are. Only then are the other rows told. Columns are separate problems with one Q: their working sets
-are joined, so that each row made serves all of them.
+chosen by the decrease of the objective; now and then a Newton step for all that are inside their
+bounds) until the set is ten times nearer its optimum than all rows are. Only then are the other
+rows told. Columns are separate problems with one Q: their working sets are joined, so that each row
+made serves all of them.
 
 With G = Qβ − y, βᵢ can grow at the rate up = −Gᵢ ∓ ε and shrink at down = −Gᵢ ∓ ε, the sign that of
 the side it moves on. At the optimum max up ≤ min down, and the intercept lies between; what is
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import RowCache
@@ -27,11 +29,13 @@ from ..spaces import Function
 from .driver import Step
 
 #: Rows of a working set, the share of them that is chosen anew in each step, and how far the set
-#: is solved: to this share of the violation, with at most so many moves a row.
+#: is solved: to this share of the violation, in at most so many rounds of as many moves as rows and
+#: so many Newton steps.
 _WORKING_SET = 512
 _NEW_SHARE = 0.5
 _INNER_TOLERANCE = 0.1
-_MOVES_A_ROW = 20
+_ROUNDS = 20
+_NEWTON_STEPS = 10
 #: Once rows have to give way in the cache, every so many steps rows that cannot move are set
 #: aside, if they are at least this share.
 _SHRINK_STEPS = 10
@@ -99,7 +103,12 @@ class TubeProblem:
         quadratic = float((beta * (G + self.targets)).sum())
         primal = 0.5 * quadratic + self.C * float(over.sum())
         linear = float((self.targets * beta).sum()) - self.epsilon * float(np.abs(beta).sum())
-        return primal + self.constant, primal + 0.5 * quadratic - linear
+        return primal + self.constant, max(primal + 0.5 * quadratic - linear, 0.0)
+
+
+def tube_bytes(n: int, n_columns: int) -> int:
+    """Return the least memory of `tube_steps`: vectors, and the rows of one working set."""
+    return 8 * n * (12 * n_columns + min(_WORKING_SET, n))
 
 
 def tube_steps(
@@ -107,7 +116,7 @@ def tube_steps(
     precise: Callable[[], TubeProblem] | None,
     *,
     tol: float,
-    cache_bytes: int,
+    memory: int,
     start: np.ndarray | None = None,
 ) -> Iterator[Step]:
     """Yield steps of `decompose`, and go on in double precision where single does not do.
@@ -116,6 +125,7 @@ def tube_steps(
     solved from the solution of the first when the rounding of Q may move values by a tenth of tol,
     or lets no pair of rows move any more.
     """
+    cache_bytes = memory - 8 * 12 * problem.targets.size
     for step in decompose(problem, tol=tol, cache_bytes=cache_bytes, start=start):
         if step.converged and precise is not None:
             support = np.flatnonzero(step.function.coef.any(axis=1))[:_WORKING_SET]
@@ -171,7 +181,7 @@ def decompose(
         up, down = problem.rates(beta[active], G[active])
         highest, lowest = problem.extremes(up, down)
         violation = highest - lowest
-        worst = float(violation.max())
+        worst = max(float(violation.max()), 0.0)
         whole = len(active) == n
         if worst <= tol and not whole:  # look at the rows set aside again
             aside = np.ones(n, dtype=bool)
@@ -228,7 +238,7 @@ def decompose(
         for column in open_columns:
             goal = max(_INNER_TOLERANCE * float(violation[column]), 0.5 * tol)
             state = G[working, column], after[:, column]
-            after[:, column], done = _move_pairs(problem, Q, *state, goal)
+            after[:, column], done = _solve_set(problem, Q, *state, goal)
             moves += done
         change = after - beta[working]
         touched = change.any(axis=1)
@@ -295,18 +305,18 @@ def _violators(
     return np.unique(np.concatenate(chosen))
 
 
-def _move_pairs(
+def _solve_set(
     problem: TubeProblem, Q: np.ndarray, G: np.ndarray, beta: np.ndarray, tol: float
 ) -> tuple[np.ndarray, int]:
-    """Return β after sequential minimal optimisation on a working set, and the moves made.
+    """Return β after a working set is solved to a violation of ``tol``, and the moves made.
 
-    A move lets βᵢ grow and βⱼ shrink by the same amount, until the objective falls no further, a
-    bound is met, or one of the two changes sign; i has the largest up, and j promises the largest
-    decrease. Without an intercept there is one more coordinate that costs nothing and takes up
+    Pairs are moved in turn, which finds out soon which coordinates end at zero or at a bound, but
+    takes long to balance the others; so these are balanced together, now and then, by a Newton
+    step. Without an intercept there is one more coordinate that costs nothing and takes up
     whatever the sum would need.
     """
-    size, C, epsilon = len(G), problem.C, problem.epsilon
-    upper, cost = np.full(size, C), np.full(size, epsilon)
+    size = len(G)
+    upper, cost = np.full(size, problem.C), np.full(size, problem.epsilon)
     if not problem.fit_intercept:
         Q = np.pad(Q, (0, 1))
         G, beta = np.append(G, 0.0), np.append(beta, 0.0)
@@ -314,13 +324,85 @@ def _move_pairs(
     diagonal = np.diag(Q)
     least = 1e-12 * (float(diagonal.max()) or 1.0)
     curvature = np.maximum(diagonal[:, None] + diagonal - 2.0 * Q, least)
+    G, beta, moves = G.copy(), beta.copy(), 0
+    for _ in range(_ROUNDS):
+        done = _move_pairs(Q, curvature, G, beta, upper, cost, tol)
+        moves += done
+        if done < len(G):
+            break
+        for _ in range(_NEWTON_STEPS):
+            if not _balance_free(Q, G, beta, upper, cost, problem.fit_intercept):
+                break
+    return beta[:size], moves
+
+
+def _balance_free(
+    Q: np.ndarray,
+    G: np.ndarray,
+    beta: np.ndarray,
+    upper: np.ndarray,
+    cost: np.ndarray,
+    fit_intercept: bool,
+) -> bool:
+    """Move all coordinates inside their bounds, in place, to their joint minimum or towards it.
+
+    Returns whether one of them met zero or its bound on the way, so that the others may go on.
+    """
+    free = np.flatnonzero((beta != 0) & (np.abs(beta) < upper) & np.isfinite(upper))
+    if len(free) < 3:
+        return False
+    H = Q[np.ix_(free, free)]
+    H[np.diag_indices(len(free))] += 1e-10 * max(float(np.diag(H).mean()), 1e-300)
+    slope = G[free] + np.sign(beta[free]) * cost[free]
+    try:
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    direction = -cho_solve(factor, slope, check_finite=False)
+    if fit_intercept:  # the sum stays
+        ones = cho_solve(factor, np.ones(len(free)), check_finite=False)
+        direction -= ones * (direction.sum() / ones.sum())
+        direction -= direction.mean()
+    if not direction @ slope < 0:
+        return False
+    growing = direction * beta[free] > 0
+    room = np.where(growing, upper[free] - np.abs(beta[free]), np.abs(beta[free]))
+    speed = np.abs(direction)
+    lengths = np.divide(room, speed, out=np.full(len(free), np.inf), where=speed > 0)
+    length = min(1.0, float(lengths.min()))
+    change = length * direction
+    stopped = lengths <= length
+    change[stopped] = np.where(
+        growing, np.copysign(upper[free], beta[free]) - beta[free], -beta[free]
+    )[stopped]
+    G += Q[:, free] @ change
+    beta[free] += change
+    beta[free[stopped & ~growing]] = 0.0
+    return bool(stopped.any())
+
+
+def _move_pairs(
+    Q: np.ndarray,
+    curvature: np.ndarray,
+    G: np.ndarray,
+    beta: np.ndarray,
+    upper: np.ndarray,
+    cost: np.ndarray,
+    tol: float,
+) -> int:
+    """Do sequential minimal optimisation, in place; return the moves made, fewer than rows if done.
+
+    A move lets βᵢ grow and βⱼ shrink by the same amount, until the objective falls no further, a
+    bound is met, or one of the two changes sign; i has the largest up, and j promises the largest
+    decrease.
+    """
     # −up and −down are G plus these.
     above = np.where(beta < upper, np.where(beta >= 0, cost, -cost), np.inf)
     below = np.where(beta > -upper, np.where(beta > 0, cost, -cost), -np.inf)
-    G, current = G.copy(), beta.tolist()  # single numbers are quicker in a list
+    current = beta.tolist()  # single numbers are quicker in a list
     falls, gains = np.empty(len(G)), np.empty(len(G))
-    most = _MOVES_A_ROW * len(G)
-    for move in range(most):
+    moves = len(G)
+    for move in range(len(G)):
         np.add(G, above, out=falls)
         i = int(falls.argmin())
         highest = -float(falls[i])
@@ -331,7 +413,8 @@ def _move_pairs(
         gains /= curvature[i]
         j = int(gains.argmax())
         if falls.max() <= tol:
-            return np.array(current)[:size], move
+            moves = move
+            break
         first, second = current[i], current[j]
         room = min(
             -first if first < 0 else float(upper[i]) - first,
@@ -346,7 +429,8 @@ def _move_pairs(
             current[k] = value
             above[k] = np.inf if value >= upper[k] else (cost[k] if value >= 0 else -cost[k])
             below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
-    return np.array(current)[:size], most
+    beta[:] = current
+    return moves
 
 
 def _landed(value: float, upper: float) -> float:
