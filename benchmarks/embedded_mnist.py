@@ -87,6 +87,7 @@ def choose(X, truth, labelled, order, graph):
     targets = np.where(truth[labelled][:, None] == np.arange(10), 1.0, -1.0)
     strength = np.full(len(labelled), STRENGTH)
     pull = label_pull(graph.component_, labelled, strength, targets)
+    pull[labelled] = 0.0  # what is left holds parts that no label reaches
     values, vectors = graph.eigenpairs(max(EIGENVECTORS))
     index = np.arange(len(labelled))
     share = len(X) / len(rows)  # each row of the part stands for so many
@@ -102,10 +103,8 @@ def choose(X, truth, labelled, order, graph):
         M, residual = block_solution(whole)
         for k, mu in product(EIGENVECTORS, SMOOTHNESS):
             columns = [*range(k), basis.shape[1]]
-            precision = reduced_precision(values[:k], vectors[:, :k], 1, pull, mu)
-            part = EmbeddedRidge(
-                gram, ridge, basis[:, :k], precision, index, targets, strength, True
-            )
+            penalty = reduced_precision(values[:k], vectors[:, :k], 1, pull, mu)
+            part = EmbeddedRidge(gram, ridge, basis[:, :k], penalty, index, targets, strength, True)
             held_out = part.step(1, M[:, columns], residual[:, columns], 0.0).leave_one_out()
             wrong = error(held_out.argmax(axis=1), truth[labelled])
             score = wrong, float(((held_out - targets) ** 2).mean())

@@ -142,7 +142,7 @@ class Task:
                 gram=gram,
                 ridge=1.0 / C,
                 basis=self.vectors,
-                precision=np.empty(0),
+                penalty=np.empty(0),
                 labelled=np.empty(0, dtype=int),
                 targets=np.empty(0),
                 pull=np.empty(0),
@@ -153,9 +153,10 @@ class Task:
                 split = self.splits[s]
                 targets, strengths, pull = self.labels(split, PULLS[m])
                 mu = self.smoothness[i]
-                precision = reduced_precision(self.values, self.vectors, self.power, pull, mu)
+                pull[split] = 0.0  # what is left holds parts that no label reaches
+                penalty = reduced_precision(self.values, self.vectors, self.power, pull, mu)
                 this = replace(
-                    problem, precision=precision, labelled=split, targets=targets, pull=strengths
+                    problem, penalty=penalty, labelled=split, targets=targets, pull=strengths
                 )
                 f = this.step(1, M, residual, 1e-3).function.values[:, 0]
                 errors[s, m, i, c] = self.error(split, f)
@@ -172,6 +173,7 @@ class Task:
             Q = DenseOperator(self.K + E @ E.T)
             problem = TubeProblem(
                 submatrix=Q.submatrix,
+                values=lambda beta, rows, Q=Q: (Q @ beta)[rows],
                 targets=E @ (E[split].T @ (strengths[:, None] * targets)),
                 C=1.0,
                 epsilon=self.epsilon,

@@ -78,9 +78,8 @@ def main() -> None:
         ax.set_yticks([])
         print(f"{name}: error {error:.2%}, {support} support rows")
     for c in (0, 1):
-        ax.scatter(
-            [], [], facecolors="none", edgecolors=COLORS[c], marker=MARKERS[c], label=f"class {c}, other"
-        )
+        style = {"facecolors": "none", "edgecolors": COLORS[c], "marker": MARKERS[c]}
+        ax.scatter([], [], label=f"class {c}, other", **style)
     ax.scatter([], [], s=260, marker="*", c="white", edgecolors="black", label="labelled")
     ax.plot([], [], "k-", label="boundary, f = 0")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lapwing.solvers.embedded_ridge as embedded_ridge
+from lapwing import LapERLSRegressor
 from lapwing.graphs import KNNGraph
 from lapwing.operators import DenseOperator
 from lapwing.solvers import EmbeddedRidge, ridge_cg, ridge_direct
@@ -39,10 +40,12 @@ class Case:
         self.weights = strength * rng.uniform(0.5, 2.0, 8)
         pull = label_pull(graph.component_, self.labelled, self.weights, self.y)
         self.P = reduced_precision(values, self.phi, power, pull, mu)
+        pull[self.labelled] = 0.0
+        penalty = reduced_precision(values, self.phi, power, pull, mu)
         self.S = graph.laplacian_ @ np.eye(n)
         self.mu, self.C, self.intercept = mu, C, intercept
         self.problem = EmbeddedRidge(
-            DenseOperator(self.K), 1.0 / C, self.phi, self.P, self.labelled, self.y,
+            DenseOperator(self.K), 1.0 / C, self.phi, penalty, self.labelled, self.y,
             self.weights, intercept,
         )  # fmt: skip
 
@@ -213,3 +216,30 @@ def test_more_eigenvectors_than_the_kernel_has_rank():
         np.testing.assert_allclose(
             step.function.values, case.K @ alpha + b, atol=1e-3 * np.abs(case.y).max()
         )
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_targets_far_from_zero_cost_the_certificate_no_digits(offset):
+    X = np.linspace(0, 1, 120)[:, None]
+    y = np.where(np.arange(120) % 10 == 0, np.sin(6 * X[:, 0]) + offset, np.nan)
+    options = {
+        "n_eigenvectors": 15,
+        "reg_labeled": 1.0,
+        "C": 1.0,
+        "graph": KNNGraph(4, normalized=False),
+    }
+    model = LapERLSRegressor(**options).fit(X, y)
+    near = LapERLSRegressor(**options).fit(X, y - offset)
+    assert model.result_.status == "converged"
+    assert model.result_.objective == pytest.approx(near.result_.objective, rel=1e-3)
+    np.testing.assert_allclose(
+        model.predict(X) - offset, near.predict(X), atol=1e-5 * max(1, offset / 1e6)
+    )
+
+
+def test_constant_targets_are_an_optimum_of_zero():
+    X = np.linspace(0, 1, 50)[:, None]
+    y = np.where(np.arange(50) % 5 == 0, 3.0, np.nan)
+    result = LapERLSRegressor(n_eigenvectors=10).fit(X, y).result_
+    assert result.status == "converged"
+    assert 0.0 <= result.objective < 1e-8

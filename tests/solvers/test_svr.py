@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,9 @@ def problem_of(Q, y, C=1.0, epsilon=0.1, intercept=True, dtype=np.float64, const
     def submatrix(rows, cols):
         return Q[rows][:, cols]
 
-    return TubeProblem(submatrix, y, C, epsilon, intercept, dtype, constant)
+    return TubeProblem(
+        submatrix, lambda beta, rows: Q[rows] @ beta, y, C, epsilon, intercept, dtype, constant
+    )
 
 
 def run(problem, tol=1e-7, cache_bytes=PLENTY, start=None, most=20_000):
@@ -234,7 +237,7 @@ def test_counts_passes_rows_and_moves():
         asked += block.size
         return block
 
-    steps = run(TubeProblem(submatrix, y, 1.0, 0.1, True))
+    steps = run(replace(problem_of(Q, y), submatrix=submatrix))
     assert asked == steps[-1].details["rows_made"] * 60 <= 60 * 60
     assert steps[-1].passes == -(-asked // 3600)
     moves = [step.details["moves"] for step in steps]

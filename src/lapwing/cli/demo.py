@@ -1,9 +1,9 @@
 """`lapwing demo`: what unlabelled rows add when twenty handwritten digits are labelled.
 
 Every method runs with its default parameters, and every kernel machine with the rbf kernel, which
-is the default of all but S3VC; anchors alone are five a row, so that labels reach every row. Nothing
-is chosen here by looking at the accuracy; but the default reg_manifold of the embedded machines was
-set after a look at these digits, among other sets.
+is the default of all but S3VC; anchors alone are five a row, so that labels reach every row.
+Nothing is chosen here by looking at the accuracy; but the default reg_manifold of the embedded
+machines was set after a look at these digits, among other sets.
 """
 
 from __future__ import annotations

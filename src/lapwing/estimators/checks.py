@@ -13,7 +13,8 @@ from ..graphs.neighbors import LARGEST_VALUE
 
 def check_count(name: str, value: Any, lowest: int = 1) -> None:
     """Refuse what is no whole number of at least ``lowest``."""
-    if not (isinstance(value, Integral) and int(value) >= lowest):
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and int(value) >= lowest):
         raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}")
 
 
@@ -21,6 +22,12 @@ def check_positive(name: str, value: Any) -> None:
     """Refuse what is no positive finite number."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse what is no finite number of at least zero."""
+    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) >= 0):
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}")
 
 
 def check_magnitude(X: Any) -> None:

@@ -27,7 +27,15 @@ from ..kernels import (
     single_precision_suffices,
 )
 from ..losses import SquaredLoss
-from ..operators import DenseOperator, LowRankOperator, Operator, RowGramOperator, Rows
+from ..operators import (
+    DenseOperator,
+    DiagonalOperator,
+    InverseOperator,
+    LowRankOperator,
+    Operator,
+    RowGramOperator,
+    Rows,
+)
 from ..solvers import (
     EmbeddedRidge,
     SolverResult,
@@ -49,7 +57,7 @@ from ..spaces import (
     spectral_embedding,
 )
 from .base import values_on
-from .checks import check_count, check_positive
+from .checks import check_count, check_not_negative, check_positive
 from .classifier import LabelledData
 from .manifold import DENSE_ROWS, ManifoldEstimator
 
@@ -145,8 +153,7 @@ class TubeMachine(EmbeddedEstimator):
         """Build and solve the problem for checked input; store what both kinds share."""
         n, n_columns = data.X.shape[0], data.targets.shape[1]
         self._begin(n)
-        if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise ValueError(f"epsilon must be finite and not negative, got {self.epsilon!r}")
+        check_not_negative("epsilon", self.epsilon)
         self._fit_graph(data.X, data.index, stacklevel=4)
         previous = self._previous_solution(data.X) if self.warm_start else None
         kernel = self._make_kernel(data.X)
@@ -158,7 +165,11 @@ class TubeMachine(EmbeddedEstimator):
         start = None
         if previous is not None and previous[0].shape == (n, n_columns):
             start = previous[0][used]
-        room = budget - (8 * len(used) ** 2 if isinstance(side.kernel, DenseOperator) else 0)
+        room = budget
+        if isinstance(side.kernel, DenseOperator):
+            room -= 8 * len(used) ** 2
+        elif isinstance(side.kernel, InverseOperator):  # blocks of conjugate gradients
+            room -= 8 * tube_bytes(len(used), 0)
         least = tube_bytes(len(used), n_columns)
         if room < least:
             raise MemoryError(
@@ -186,11 +197,13 @@ class TubeMachine(EmbeddedEstimator):
             values = values_on(kernel, data.X, data.X, weights.T) + f.intercept
         else:
             values = f.values - side.kernel @ f.coef
-        if not coef.any():
+        if not coef.any() and result.status == "converged":
+            span = float(np.ptp(side.virtual, axis=0).max())
+            name = "epsilon" if span <= 2.0 * self.epsilon else "tol"
             warnings.warn(
-                f"epsilon={self.epsilon:g} is so large that a constant lies within it of every "
-                f"virtual target (they span {np.ptp(side.virtual):.3g}): the machine is that "
-                "constant. Lower epsilon",
+                f"{name}={getattr(self, name):g} is so large that a constant is good enough for "
+                f"the virtual targets, which span {span:.3g}: the machine is that constant. Lower "
+                f"{name}, or scale the targets up",
                 stacklevel=3,
             )
         return replace(
@@ -213,6 +226,7 @@ class TubeMachine(EmbeddedEstimator):
         entries = EmbeddedKernel(kernel, rows, side.kernel)
         problem = TubeProblem(
             submatrix=entries.submatrix,
+            values=entries.values,
             targets=side.virtual,
             C=float(self.C),
             epsilon=float(self.epsilon),
@@ -224,7 +238,9 @@ class TubeMachine(EmbeddedEstimator):
         def precise() -> TubeProblem:
             assert kernel is not None
             exact = EmbeddedKernel(kernel, kernel.prepare(X), side.kernel)
-            return replace(problem, submatrix=exact.submatrix, dtype=np.float64)
+            return replace(
+                problem, submatrix=exact.submatrix, values=exact.values, dtype=np.float64
+            )
 
         return problem, None if dtype is np.float64 else precise
 
@@ -242,7 +258,7 @@ class TubeMachine(EmbeddedEstimator):
         force = np.zeros((n, data.targets.shape[1]))
         force[data.index] = strength[:, None] * data.targets
         virtual = K_G @ force
-        own = (K_G.submatrix(data.index, data.index).diagonal() * strength)[:, None]
+        own = (K_G.diagonal_at(data.index) * strength)[:, None]
         rest = np.where(own < 1.0 - 1e-9, 1.0 - own, np.inf)
         held_out = (virtual[data.index] - own * data.targets) / rest
         given = float((force[data.index] * (data.targets - virtual[data.index])).sum())
@@ -252,7 +268,7 @@ class TubeMachine(EmbeddedEstimator):
         """Return the same for μ = 0, where unlabelled rows are without any hold."""
         strength = float(self.reg_labeled) * data.weights
         return GraphSide(
-            DenseOperator(np.diag(1.0 / strength)), data.targets, np.zeros(data.targets.shape), 0.0
+            DiagonalOperator(1.0 / strength), data.targets, np.zeros(data.targets.shape), 0.0
         )
 
 
@@ -280,13 +296,15 @@ class RidgeMachine(EmbeddedEstimator):
         pull = label_pull(self.graph_.component_, data.index, strength, data.targets)
         values, vectors, power = self._spectrum(stacklevel=4)
         self.embedding_ = spectral_embedding(values, vectors, power, pull, mu)
+        loose = pull.copy()
+        loose[data.index] = 0.0
         self.kernel_ = self._make_kernel(data.X)
         gram, method = self._gram(data.X, vectors.shape[1])
         problem = EmbeddedRidge(
             gram=gram,
             ridge=self._ridge(),
             basis=vectors,
-            precision=reduced_precision(values, vectors, power, pull, mu),
+            penalty=reduced_precision(values, vectors, power, loose, mu),
             labelled=data.index,
             targets=data.targets,
             pull=strength,

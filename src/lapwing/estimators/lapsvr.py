@@ -12,6 +12,7 @@ import numpy as np
 
 from ..losses import EpsilonInsensitive, Loss
 from ..solvers import Step
+from .checks import check_not_negative, check_positive
 from .docstrings import documented
 from .regressor import ManifoldRegressor
 
@@ -121,11 +122,9 @@ class LapSVR(ManifoldRegressor):
     def _loss(self) -> Loss:
         if self.solver not in ("auto", "dual"):
             raise ValueError(f"solver must be 'auto' or 'dual', got {self.solver!r}")
-        if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise ValueError(f"epsilon must be finite and not negative, got {self.epsilon!r}")
+        check_not_negative("epsilon", self.epsilon)
         return EpsilonInsensitive(float(self.epsilon))
 
     def _loss_weight(self) -> float:
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C must be finite and positive, got {self.C!r}")
+        check_positive("C", self.C)
         return 2.0 * float(self.C)

@@ -42,6 +42,7 @@ from ..solvers import (
 )
 from ..spaces import Function, KernelSpace, LinearSpace, Space
 from .base import KernelEstimator
+from .checks import check_not_negative, check_positive
 
 logger = logging.getLogger("lapwing")
 
@@ -274,11 +275,8 @@ class ManifoldEstimator(KernelEstimator):
         return max(int(room // each), _PLANNED_ITERATIONS)
 
     def _check_regularization(self) -> None:
-        for name, lowest in (("reg_ambient", "positive"), ("reg_manifold", "not negative")):
-            value = getattr(self, name)
-            allowed = np.isfinite(value) and (value > 0 if lowest == "positive" else value >= 0)
-            if not allowed:
-                raise ValueError(f"{name} must be finite and {lowest}, got {value!r}")
+        check_positive("reg_ambient", self.reg_ambient)
+        check_not_negative("reg_manifold", self.reg_manifold)
 
 
 def _function(risk: RegularizedRisk, coef: np.ndarray, intercept: np.ndarray) -> Function | None:

@@ -6,11 +6,12 @@ from .inverse import InverseOperator, block_cg
 from .low_rank import LowRankOperator
 from .row_cache import RowCache
 from .rows import RowGramOperator, Rows
-from .sparse import PowerOperator, ShiftedOperator, SparseOperator
+from .sparse import DiagonalOperator, PowerOperator, ShiftedOperator, SparseOperator
 
 __all__ = [
     "TILE",
     "DenseOperator",
+    "DiagonalOperator",
     "InverseOperator",
     "LowRankOperator",
     "Operator",

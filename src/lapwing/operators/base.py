@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.threads import row_blocks
+
 
 class Operator:
     """Symmetric linear map of R^n, applied to vectors or to blocks of columns.
@@ -55,6 +57,11 @@ class Operator:
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, or an estimate of it."""
         raise NotImplementedError(f"{type(self).__name__} does not know its diagonal")
+
+    def diagonal_at(self, index: np.ndarray) -> np.ndarray:
+        """Return some entries of the diagonal, exactly."""
+        parts = [index[b] for b in row_blocks(len(index), 64)]
+        return np.concatenate([np.diag(self.submatrix(part, part)) for part in parts])
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return the entries of some rows and columns, shape (len(rows), number of columns)."""

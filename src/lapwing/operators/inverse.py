@@ -77,7 +77,7 @@ class InverseOperator(Operator):
             if self._last is None or not np.array_equal(self._last[0], rows):
                 self._last = rows, self.columns(rows)
             solved = self._last[1]
-        return solved[columns].T
+        return solved[columns].T.copy()
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         root = self._root

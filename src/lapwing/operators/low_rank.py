@@ -24,6 +24,10 @@ class LowRankOperator(Operator):
         """Return columns, at r operations an entry."""
         return self.factor @ self.factor[index].T
 
+    def diagonal_at(self, index: np.ndarray) -> np.ndarray:
+        """Return some entries of the diagonal."""
+        return np.einsum("ij,ij->i", self.factor[index], self.factor[index])
+
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return some entries, at r operations each."""
         return self.factor[rows] @ self.factor[columns].T

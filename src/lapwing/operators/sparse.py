@@ -94,3 +94,23 @@ class ShiftedOperator(Operator):
         product *= self.factor
         product += self.shift[:, None] * V
         return product
+
+
+class DiagonalOperator(Operator):
+    """diag(values)."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        super().__init__(len(values))
+        self.values = values
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        """Return some entries, all but few of them zero."""
+        columns = np.arange(self.shape[0])[columns]
+        return np.where(rows[:, None] == columns, self.values[rows, None], 0.0)
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Return some columns."""
+        return self.submatrix(index, slice(None)).T
+
+    def _apply(self, V: np.ndarray) -> np.ndarray:
+        return self.values[:, None] * V

@@ -185,11 +185,12 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
     if reason == "exhausted":
         return (
             f"Not converged after {step.iteration} iterations, where rounding allows no more: "
-            f"{known}. Raise tol or reg_ambient, lower reg_manifold, or rescale the rows so that "
-            "kernel values are of order one."
+            f"{known}. Raise tol, weigh the norm more, lower reg_manifold, or rescale the rows so "
+            "that kernel values are of order one."
         )
     return (
         f"Not converged after {step.iteration} iterations: {known}. Raise max_iter (now "
-        f"{max_iter}; memory_limit may lower it) or tol, raise reg_ambient, or use fewer "
+        f"{max_iter}; memory_limit may lower it) or tol, weigh the norm more (reg_ambient up, or C "
+        "down), or use fewer "
         "unlabelled rows."
     )

@@ -26,7 +26,7 @@ from .driver import Step
 
 #: Columns of K for the preconditioner; at most a quarter of the rows.
 N_LANDMARKS = 2000
-#: Gap that is zero for an objective that may be zero itself.
+#: Gap that is zero for an objective that may be zero itself, relative to that of g = 0.
 _ROUNDING = 1e-12
 
 
@@ -42,8 +42,8 @@ class EmbeddedRidge:
         1/C.
     basis : ndarray of shape (n, k)
         Φ.
-    precision : ndarray of shape (k, k)
-        P.
+    penalty : ndarray of shape (k, k)
+        P without the labelled rows: how rough each ζ is.
     labelled : ndarray of shape (l,)
         Rows with a target.
     targets : ndarray of shape (l, c)
@@ -57,7 +57,7 @@ class EmbeddedRidge:
     gram: Operator
     ridge: float
     basis: np.ndarray
-    precision: np.ndarray
+    penalty: np.ndarray
     labelled: np.ndarray
     targets: np.ndarray
     pull: np.ndarray
@@ -74,8 +74,8 @@ class EmbeddedRidge:
         B, k = self.right_hand_sides(), self.basis.shape[1]
         inner = B.T @ M
         H = (inner + inner.T) / 2.0
-        H[:k, :k] += self.precision
         phi, weighted = self.basis[self.labelled], self.pull[:, None] * self.targets
+        H[:k, :k] += self.penalty + phi.T @ (self.pull[:, None] * phi)
         rhs = np.zeros((len(H), self.targets.shape[1]))
         rhs[:k] = phi.T @ weighted
         unknowns = _solve_definite(H, rhs)
@@ -85,14 +85,16 @@ class EmbeddedRidge:
         KM = B - residual - self.ridge * M
         f = KM @ unknowns
         values = f + b
-        # Primal and dual objective; Pζ stands for r − Φᵀα, which it equals by construction.
+        # Sums of squares, so that targets far from zero cost no digits. What the dual objective
+        # lacks is the residual alone, since the rest of stationarity holds by construction.
+        left = residual @ unknowns
         norm = (alpha * f).sum(axis=0)
-        miss = ((values - self.basis @ zeta) ** 2).sum(axis=0) / self.ridge
-        energy = (zeta * (self.precision @ zeta)).sum(axis=0)
-        given = (self.targets * weighted).sum(axis=0)
-        primal = 0.5 * (norm + miss + energy - 2.0 * (zeta * rhs[:k]).sum(axis=0) + given)
-        dual = 0.5 * (given - energy - norm - self.ridge * (alpha**2).sum(axis=0))
-        objective, gap = float(primal.sum()), float(np.maximum(primal - dual, 0.0).sum())
+        miss = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
+        distance = self.pull @ (phi @ zeta - self.targets) ** 2
+        roughness = (zeta * (self.penalty @ zeta)).sum(axis=0)
+        objective = 0.5 * float((norm + miss + distance + roughness).sum())
+        gap = 0.5 * float((left**2).sum()) / self.ridge
+        rounding = _ROUNDING * float((self.targets * weighted).sum())
 
         def leave_one_out() -> np.ndarray:
             own = KM[self.labelled]
@@ -107,7 +109,7 @@ class EmbeddedRidge:
             objective=objective,
             gap=gap,
             passes=self.gram.passes,
-            converged=gap <= tol * objective or gap <= _ROUNDING,
+            converged=gap <= tol * objective or gap <= rounding,
             leave_one_out=leave_one_out,
         )
 

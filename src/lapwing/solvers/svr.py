@@ -5,10 +5,10 @@
 Chen, Tsang & Xu (2012), eq. (18), with β for their β* − β. Q is never formed: a step takes a
 working set of a few hundred rows, makes those that are not in the cache by matrix products, and
 moves pairs of the set one after the other (sequential minimal optimisation, the second of a pair
-chosen by the decrease of the objective; now and then a Newton step for all that are inside their
-bounds) until the set is ten times nearer its optimum than all rows are. Only then are the other
-rows told. Columns are separate problems with one Q: their working sets are joined, so that each row
-made serves all of them.
+chosen by the decrease of the objective; where that takes long, Newton steps for all that are inside
+their bounds) until the set is ten times nearer its optimum than all rows are. Only then are the
+other rows told. Columns are separate problems with one Q: their working sets are joined, so that
+each row made serves all of them.
 
 With G = Qβ − y, βᵢ can grow at the rate up = −Gᵢ ∓ ε and shrink at down = −Gᵢ ∓ ε, the sign that of
 the side it moves on. At the optimum max up ≤ min down, and the intercept lies between; what is
@@ -23,27 +23,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..arrays.threads import map_blocks, row_blocks
 from ..operators import RowCache
 from ..spaces import Function
 from .driver import Step
 
 #: Rows of a working set, the share of them that is chosen anew in each step, and how far the set
-#: is solved: to this share of the violation, in at most so many rounds of as many moves as rows and
-#: so many Newton steps.
+#: is solved: to this share of the violation, in at most so many rounds of as many moves as rows;
+#: where so many do not settle it, each further one ends with so many Newton steps.
 _WORKING_SET = 512
 _NEW_SHARE = 0.5
 _INNER_TOLERANCE = 0.1
 _ROUNDS = 20
+_PAIR_ROUNDS = 4
 _NEWTON_STEPS = 10
 #: Once rows have to give way in the cache, every so many steps rows that cannot move are set
 #: aside, if they are at least this share.
 _SHRINK_STEPS = 10
 _SHRINK_SHARE = 0.1
-#: Entries made at a time when values are computed anew.
-_BLOCK_ENTRIES = 4_000_000
-
-Submatrix = Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -54,6 +50,8 @@ class TubeProblem:
     ----------
     submatrix : callable
         ``submatrix(rows, columns)`` gives entries of Q.
+    values : callable
+        ``values(beta, rows)`` gives Qβ on some rows.
     targets : ndarray of shape (n, c)
         y.
     C, epsilon : float
@@ -66,7 +64,8 @@ class TubeProblem:
         Added to the objective.
     """
 
-    submatrix: Submatrix
+    submatrix: Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
     targets: np.ndarray
     C: float
     epsilon: float
@@ -126,13 +125,12 @@ def tube_steps(
     or lets no pair of rows move any more.
     """
     cache_bytes = memory - 8 * 12 * problem.targets.size
+    sample = np.unique(np.linspace(0, len(problem.targets) - 1, _WORKING_SET).astype(int))
+    size = float(np.abs(problem.submatrix(sample, sample)).max())
     for step in decompose(problem, tol=tol, cache_bytes=cache_bytes, start=start):
-        if step.converged and precise is not None:
-            support = np.flatnonzero(step.function.coef.any(axis=1))[:_WORKING_SET]
-            size = float(np.abs(problem.submatrix(support, support)).max(initial=0.0))
-            length = np.linalg.norm(step.function.coef, axis=0).max()
-            if np.finfo(problem.dtype).eps * size * length > 0.1 * tol:
-                break
+        length = float(np.linalg.norm(step.function.coef, axis=0).max())
+        if precise is not None and np.finfo(problem.dtype).eps * size * length > 0.1 * tol:
+            break
         yield step
         if step.converged:
             return
@@ -169,13 +167,11 @@ def decompose(
     size = min(_WORKING_SET, n)
     cache = RowCache(problem.submatrix, n, cache_bytes, problem.dtype, size)
     beta = _feasible(problem, start)
-    G = -problem.targets.copy()
-    moved = np.flatnonzero(beta.any(axis=1))
-    G += _values(problem, beta, moved, np.arange(n))
     active = np.arange(n)
+    G = problem.values(beta, active) - problem.targets
     working = np.empty(0, dtype=int)
     moves = iteration = 0
-    made = len(moved) * n
+    made = int(beta.any(axis=1).sum()) * n
     known = np.inf, np.inf
     while True:
         up, down = problem.rates(beta[active], G[active])
@@ -186,9 +182,9 @@ def decompose(
         if worst <= tol and not whole:  # look at the rows set aside again
             aside = np.ones(n, dtype=bool)
             aside[active] = False
-            rest, moved = np.flatnonzero(aside), np.flatnonzero(beta.any(axis=1))
-            G[rest] = _values(problem, beta, moved, rest) - problem.targets[rest]
-            made += len(rest) * len(moved)
+            rest = np.flatnonzero(aside)
+            G[rest] = problem.values(beta, rest) - problem.targets[rest]
+            made += len(rest) * int(beta.any(axis=1).sum())
             active = np.arange(n)
             cache.reset()
             continue
@@ -268,21 +264,6 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(ratio > 1.0 - 1e-12, 1.0, ratio)
 
 
-def _values(
-    problem: TubeProblem, beta: np.ndarray, support: np.ndarray, rows: np.ndarray
-) -> np.ndarray:
-    """Return Qβ on some rows, from the support of β. Cost: one entry of Q for each pair."""
-    if len(support) == 0 or len(rows) == 0:
-        return np.zeros((len(rows), beta.shape[1]))
-    weights = beta[support]
-    blocks = row_blocks(len(rows), max(1, _BLOCK_ENTRIES // len(support)))
-
-    def part(block: slice) -> np.ndarray:
-        return problem.submatrix(rows[block], support).astype(np.float64, copy=False) @ weights
-
-    return np.concatenate(map_blocks(part, blocks))
-
-
 def _violators(
     up: np.ndarray,
     down: np.ndarray,
@@ -311,9 +292,9 @@ def _solve_set(
     """Return β after a working set is solved to a violation of ``tol``, and the moves made.
 
     Pairs are moved in turn, which finds out soon which coordinates end at zero or at a bound, but
-    takes long to balance the others; so these are balanced together, now and then, by a Newton
-    step. Without an intercept there is one more coordinate that costs nothing and takes up
-    whatever the sum would need.
+    may take long to balance the others; then these are balanced together by Newton steps. Without
+    an intercept there is one more coordinate that costs nothing and takes up whatever the sum
+    would need.
     """
     size = len(G)
     upper, cost = np.full(size, problem.C), np.full(size, problem.epsilon)
@@ -325,12 +306,12 @@ def _solve_set(
     least = 1e-12 * (float(diagonal.max()) or 1.0)
     curvature = np.maximum(diagonal[:, None] + diagonal - 2.0 * Q, least)
     G, beta, moves = G.copy(), beta.copy(), 0
-    for _ in range(_ROUNDS):
+    for round_ in range(_ROUNDS):
         done = _move_pairs(Q, curvature, G, beta, upper, cost, tol)
         moves += done
         if done < len(G):
             break
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(_NEWTON_STEPS if round_ >= _PAIR_ROUNDS else 0):
             if not _balance_free(Q, G, beta, upper, cost, problem.fit_intercept):
                 break
     return beta[:size], moves
@@ -416,25 +397,17 @@ def _move_pairs(
             moves = move
             break
         first, second = current[i], current[j]
-        room = min(
-            -first if first < 0 else float(upper[i]) - first,
-            second if second > 0 else float(upper[j]) + second,
-        )
-        length = min(float(falls[j] / curvature[i, j]), room)
+        # As far as zero or the bound, where they land exactly.
+        ends = 0.0 if first < 0 else float(upper[i]), 0.0 if second > 0 else -float(upper[j])
+        rooms = ends[0] - first, second - ends[1]
+        length = min(float(falls[j] / curvature[i, j]), *rooms)
         G += length * (Q[i] - Q[j])
         for k, value in (
-            (i, _landed(first + length, upper[i])),
-            (j, _landed(second - length, upper[j])),
+            (i, ends[0] if length >= rooms[0] else first + length),
+            (j, ends[1] if length >= rooms[1] else second - length),
         ):
             current[k] = value
             above[k] = np.inf if value >= upper[k] else (cost[k] if value >= 0 else -cost[k])
             below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
     beta[:] = current
     return moves
-
-
-def _landed(value: float, upper: float) -> float:
-    """Return a coefficient exactly at zero or at its bound where rounding leaves it just beside."""
-    if abs(value) < 1e-14 * upper:
-        return 0.0
-    return float(np.clip(value, -upper, upper)) if abs(value) > (1 - 1e-14) * upper else value

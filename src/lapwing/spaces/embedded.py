@@ -14,9 +14,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
 
+from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel, PreparedRows
 from ..operators import DenseOperator, InverseOperator, Operator, ShiftedOperator
 
+#: Kernel values made at a time, a thread.
+_BLOCK_ENTRIES = 4_000_000
 #: Where no label reaches, the level of g is free within this many times the size of the labels.
 _FREE_LEVEL = 10.0
 
@@ -44,12 +47,27 @@ class EmbeddedKernel:
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return some entries of Q, a new array in double precision."""
         block = self.graph_kernel.submatrix(rows, columns)
-        if self.kernel is None:
-            block += DenseOperator(np.asarray(self.rows)).submatrix(rows, columns)
-        else:
-            assert isinstance(self.rows, PreparedRows)
-            block += self.kernel.block(self.rows[rows], self.rows[columns])
+        block += self._kernel_block(rows, columns)
         return block
+
+    def values(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return Q·weights on some rows. Cost: a kernel value for each row and weight not 0."""
+        support = np.flatnonzero(weights.any(axis=1))
+        if len(support) == 0 or len(rows) == 0:
+            return np.zeros((len(rows), weights.shape[1]))
+
+        def part(block: slice) -> np.ndarray:
+            K = self._kernel_block(rows[block], support)
+            return K.astype(np.float64, copy=False) @ weights[support]
+
+        blocks = row_blocks(len(rows), max(1, _BLOCK_ENTRIES // len(support)))
+        return np.concatenate(map_blocks(part, blocks)) + (self.graph_kernel @ weights)[rows]
+
+    def _kernel_block(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+        if self.kernel is None:
+            return DenseOperator(np.asarray(self.rows)).submatrix(rows, columns)
+        assert isinstance(self.rows, PreparedRows)
+        return self.kernel.block(self.rows[rows], self.rows[columns])
 
 
 def label_pull(
@@ -114,7 +132,7 @@ def graph_kernel(S: Operator, pull: np.ndarray, mu: float, *, dense: bool) -> Op
 def reduced_precision(
     values: np.ndarray, vectors: np.ndarray, power: int, pull: np.ndarray, mu: float
 ) -> np.ndarray:
-    """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29)."""
+    """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29), for the diagonal of any Λ."""
     held = np.flatnonzero(pull)
     phi = vectors[held]
     return phi.T @ (pull[held, None] * phi) + mu * np.diag(values**power)
