@@ -210,9 +210,9 @@ def test_small_memory_limit_computes_tiles_instead_of_storing(iterative):
     asked = {}
     original = manifold.gram_operator
 
-    def spy(kernel, rows, storage):
+    def spy(kernel, rows, storage, *more):
         asked["storage"] = storage
-        return original(kernel, rows, storage)
+        return original(kernel, rows, storage, *more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifold, "gram_operator", spy)
