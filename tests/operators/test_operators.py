@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from lapwing.operators import (
     TILE,
     DenseOperator,
+    DiagonalOperator,
     InverseOperator,
     LowRankOperator,
     Operator,
@@ -72,6 +73,11 @@ class Conformance:
         product = A @ v
         assert product.shape == v.shape
         np.testing.assert_array_equal(product, (A @ v[:, None])[:, 0])
+
+    def test_diagonal_at_some_places(self, pair, rng):
+        A, dense = pair
+        index = rng.integers(0, len(dense), 70)  # more than are worked on at a time
+        self.close(A.diagonal_at(index), np.diag(dense)[index])
 
     def test_is_linear(self, pair, rng):
         A, dense = pair
@@ -247,6 +253,12 @@ class TestLowRank(Conformance):
     def pair(self, rank):
         Z = np.random.default_rng(0).normal(size=(30, rank))
         return LowRankOperator(Z), Z @ Z.T
+
+
+class TestDiagonal(Conformance):
+    def make(self):
+        values = np.random.default_rng(0).normal(size=30)
+        return DiagonalOperator(values), np.diag(values)
 
 
 @pytest.mark.parametrize("n", [1, 2, 40])

@@ -331,8 +331,8 @@ class RidgeMachine(EmbeddedEstimator):
         direct = self.solver == "direct" or (self.solver == "auto" and n <= DENSE_ROWS and fits)
         if direct and not fits:
             raise MemoryError(
-                f"solver='direct' needs {24 * n * n / 1e9:.1f} GB for {n} rows: use "
-                "solver='auto', or raise memory_limit"
+                f"solver='direct' needs {format_size(24 * n * n)} for {n} rows and memory_limit "
+                f"allows {format_size(budget)}: use solver='auto', or raise memory_limit"
             )
         method = "direct" if direct else "cg"
         if kernel is None:
