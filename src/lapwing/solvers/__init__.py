@@ -5,7 +5,17 @@ from .driver import Callback, SolverResult, Step, StoppingRule, drive
 from .embedded_ridge import EmbeddedRidge, block_solution, ridge_cg, ridge_cg_bytes, ridge_direct
 from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
+from .path import SolutionPath, hinge_path
 from .pcg import pcg
+from .reduced import ReducedProblem
+from .reduction import (
+    BasisReductions,
+    Reduction,
+    basis_bytes,
+    cholesky_basis,
+    expansion_of,
+    reduce_dense,
+)
 from .s3vm import (
     MarginProblem,
     Stage,
@@ -20,12 +30,16 @@ from .svr import TubeProblem, tube_bytes, tube_steps
 
 __all__ = [
     "LEAST_MEMORY",
+    "BasisReductions",
     "Callback",
     "EmbeddedRidge",
     "MarginProblem",
     "Minimum",
     "MixedCheck",
+    "ReducedProblem",
+    "Reduction",
     "Smoother",
+    "SolutionPath",
     "SolverResult",
     "StabilityCheck",
     "Stage",
@@ -34,7 +48,9 @@ __all__ = [
     "TubeProblem",
     "ValidationCheck",
     "affordable_memory",
+    "basis_bytes",
     "block_solution",
+    "cholesky_basis",
     "concave_convex",
     "decisions",
     "dense_bytes",
@@ -42,7 +58,9 @@ __all__ = [
     "drive",
     "eliminate",
     "eliminate_features",
+    "expansion_of",
     "fit_smoother",
+    "hinge_path",
     "label_switching",
     "lbfgs",
     "lbfgs_bytes",
@@ -50,6 +68,7 @@ __all__ = [
     "manifold_cg_bytes",
     "pcg",
     "quasi_newton",
+    "reduce_dense",
     "ridge_cg",
     "ridge_cg_bytes",
     "ridge_direct",

@@ -1,8 +1,7 @@
-"""Exact solution by elimination: one dense factorisation, then an l × l problem.
+"""Exact solution by elimination: one dense factorisation (`reduction`), then an l × l problem.
 
 Only the l labelled rows carry a loss derivative, so stationarity, (I + μSK)α = Jᵀc − μS1·b with
-c = −g/γ_A, makes α a linear function of the l + 1 numbers (c, b). One LU of I + μSK gives that
-function for every loss, every class and every γ_A with the same ratio μ = γ_I/γ_A.
+c = −g/γ_A, makes α a linear function of the l + 1 numbers (c, b).
 
 Melacci & Belkin (2011) factor an n × n matrix in every Newton step and for every class (eq. 10);
 the iterates here are the same, the factorisation is done once.
@@ -12,30 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
-from ..arrays.threads import map_blocks, row_blocks
-from ..operators import DenseOperator, Operator
 from ..risk import RegularizedRisk
 from ..spaces import Function, LinearSpace
 from .driver import Step
 from .reduced import definite_solver, reduced_problem
+from .reduction import COLUMN_BLOCK, reduce_dense, smoothness_in_basis, to_dense
 
 #: From the values of the labelled rows to those without the help of their own label.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
 
-_COLUMN_BLOCK = 256
 #: Gap that is zero for an objective that may be zero itself.
 _ROUNDING = 1e-12
 
 
 def dense_bytes(n: int, n_labelled: int) -> int:
     """Return the peak memory of `eliminate`: K, the factor, and n × l blocks."""
-    return 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * _COLUMN_BLOCK)
+    return 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * COLUMN_BLOCK)
 
 
 def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -43,49 +38,16 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
 
     Without a manifold term it is the supervised machine, and costs l columns of K.
     """
-    S, mu, labelled = risk.smoothness, risk.ratio, risk.labelled
-    n, l = risk.n_rows, len(labelled)
-    ones_rough = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
-    solution = np.zeros((n, l + 1))
-    solution[labelled, np.arange(l)] = 1.0
-    if mu > 0:
-        assert isinstance(risk.gram, DenseOperator)
-        solution[:, l] = ones_rough
-        system = _shifted_product(S, risk.gram.array, mu)
-        factor = lu_factor(system, overwrite_a=True, check_finite=False)
-        rhs = solution
-        solution = lu_solve(factor, rhs, check_finite=False)
-        values = risk.gram @ solution
-        # One step of refinement: large kernel values leave the factor few digits.
-        left = rhs - solution - mu * (S @ values)
-        solution += lu_solve(factor, left, overwrite_b=True, check_finite=False)
-        del system, factor
-        values = risk.gram @ solution
-    else:  # supervised: the labelled columns of K are all that is needed
-        values = np.column_stack([risk.gram.columns(labelled), np.zeros(n)])
-    A, q = solution[:, :l], solution[:, l]
-    t = 1.0 - mu * (ones_rough @ values[:, :l])
-    problem = reduced_problem(risk, values[labelled, :l], t, mu * float(q.sum()))
+    S, labelled = risk.smoothness, risk.labelled
+    reduction = reduce_dense(risk.gram, S, labelled, risk.ratio)
+    problem = reduction.problem(
+        risk.loss, risk.targets, risk.weights, risk.reg_ambient, risk.fit_intercept
+    )
     c, b, steps = problem.solve()
-    coef = risk.space.coef_of(A @ c - mu * np.outer(q, b))
-    f_values = values[:, :l] @ c - mu * np.outer(values[:, l], b) + b
-    f = Function(coef, b, f_values, S @ f_values)
+    expansion, values = reduction.expand(c, b)
+    f = Function(risk.space.coef_of(expansion), b, values, S @ values)
     leave_one_out = partial(problem.leave_one_out, c)
     yield _exact_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
-
-
-def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
-    """Return I + μSK in Fortran order, by blocks of columns so that nothing else is allocated."""
-    n = len(K)
-    product = np.empty((n, n), order="F")
-
-    def fill(columns: slice) -> None:
-        product[:, columns] = S @ K[:, columns]
-        product[:, columns] *= mu
-
-    map_blocks(fill, row_blocks(n, _COLUMN_BLOCK))
-    product[np.diag_indices(n)] += 1.0
-    return product
 
 
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -99,12 +61,11 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     X, S, mu, labelled = risk.space.X, risk.smoothness, risk.ratio, risk.labelled
     n, d = X.shape
     ones_rough = S @ np.ones(n)
-    M = np.eye(d)
-    for columns in row_blocks(d, _COLUMN_BLOCK):
-        M[:, columns] += mu * (X.T @ (S @ _dense(X[:, columns])))
-    lower = cholesky((M + M.T) / 2.0, lower=True)
+    M = mu * smoothness_in_basis(X, S)
+    M[np.diag_indices(d)] += 1.0
+    lower = cholesky(M, lower=True)
     # R = X_l M⁻¹ X_lᵀ as the square of X_l times the inverse root of M.
-    half = solve_triangular(lower, _dense(X[labelled]).T, lower=True)
+    half = solve_triangular(lower, to_dense(X[labelled]).T, lower=True)
     half_pull = solve_triangular(lower, X.T @ ones_rough, lower=True)
     t = 1.0 - mu * (half.T @ half_pull)
     sigma = mu * (float(ones_rough.sum()) - mu * float(half_pull @ half_pull))
@@ -140,10 +101,6 @@ def _ridge(
         return f - share[:, None] / others * (risk.targets - f)
 
     return theta[:d], b, weights * (H @ theta - risk.targets), leave_one_out
-
-
-def _dense(block: Any) -> np.ndarray:
-    return block.toarray() if sp.issparse(block) else block
 
 
 def _exact_step(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -22,6 +23,10 @@ from .box_qp import solve_box_qp
 from .line_search import exact_step
 
 _MAX_NEWTON = 100
+#: Steps of full length that are tried first, on all columns together.
+_FULL_STEPS = 8
+#: Entries of the systems of all columns up to which they are solved together.
+_BLOCK_ENTRIES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,13 @@ class ReducedProblem:
         """
         if not self.loss.is_smooth:
             return self._solve_dual()
-        c, b = np.empty(self.targets.shape), np.empty(self.targets.shape[1])
-        steps = 0
-        for column in range(self.targets.shape[1]):
-            guess = None if start is None else start[:, column] != 0
+        if self.loss.is_quadratic:  # one system for all columns
+            every = np.ones(len(self.targets), dtype=bool)
+            return *self._least_squares(self.targets, every), 1
+        active = None if start is None else start != 0
+        c, b, steps, left = self._newton_block(active)
+        for column in left:
+            guess = None if active is None else active[:, column]
             c[:, column], b[column], done = self._newton(self.targets[:, column], guess)
             steps = max(steps, done)
         return c, b, steps
@@ -97,7 +105,7 @@ class ReducedProblem:
         if self.loss.is_smooth:
             ridge = self.reg_ambient / self.weights
         for column in range(c.shape[1]):
-            index = np.flatnonzero(c[:, column])
+            index = np.flatnonzero((c[:, column] != 0) | self.loss.is_quadratic)
             if len(index) == 0:
                 continue
             system = np.zeros((len(index) + 1, len(index) + 1))
@@ -110,6 +118,45 @@ class ReducedProblem:
             own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
             values[index, column] -= c[index, column] * (own - ridge[index])
         return values
+
+    def _newton_block(
+        self, active: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+        """Full Newton steps for all columns together, while they are small.
+
+        Returns c, b, the steps done, and the columns that need steps of another length.
+        """
+        l, columns = self.targets.shape
+        c, b, left = np.zeros((l, columns)), np.zeros(columns), np.arange(columns)
+        if columns * (l + 1) ** 2 > _BLOCK_ENTRIES:
+            return c, b, 0, left
+        if active is None:
+            active = self.loss.active(np.zeros((l, columns)), self.targets)
+        active, steps = active.copy(), 0
+        empty = ~active.any(axis=0)
+        active[:, empty] = self.loss.active(np.zeros(l)[:, None], self.targets[:, empty])
+        t = np.zeros(l) if self.t is None else self.t
+        ridge = self.reg_ambient / self.weights
+        while len(left) and steps < _FULL_STEPS:
+            steps += 1
+            on = active[:, left].T  # one row a column: stacks of systems come first
+            systems = self.R * (on[:, :, None] & on[:, None, :])
+            systems[:, np.arange(l), np.arange(l)] += np.where(on, ridge, 1.0)
+            rhs = np.stack([self.targets[:, left].T * on, t * on], axis=2)
+            try:
+                solved = np.linalg.solve(systems, rhs)
+            except np.linalg.LinAlgError:  # singular to the last digit: one by one, with care
+                return c, b, steps, np.arange(columns)
+            pull = self.sigma + (t * on * solved[:, :, 1]).sum(axis=1)
+            up = (t * on * solved[:, :, 0]).sum(axis=1)
+            b[left] = np.where(pull > 0, up / np.where(pull > 0, pull, 1.0), 0.0)
+            c[:, left] = (solved[:, :, 0] - solved[:, :, 1] * b[left, None]).T
+            f = self.R @ c[:, left] + np.outer(t, b[left])
+            found = self.loss.active(f, self.targets[:, left])
+            changed = (found != active[:, left]).any(axis=0) & found.any(axis=0)
+            active[:, left] = found
+            left = left[changed]
+        return c, b, steps, left
 
     def _newton(self, y: np.ndarray, active: np.ndarray | None) -> tuple[np.ndarray, float, int]:
         """Newton's method, Melacci & Belkin (2011), eq. (10), with the exact step length.
@@ -144,22 +191,25 @@ class ReducedProblem:
             active = self.loss.active(self.R @ c + t * b, y)
         return c, b, _MAX_NEWTON
 
-    def _least_squares(self, y: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the solution for fixed error vectors: (R + γ_A/W) c + t b = y, tᵀc = σ b."""
-        c, index = np.zeros(len(y)), np.flatnonzero(active)
+    def _least_squares(self, y: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Return the solution for fixed error vectors: (R + γ_A/W) c + t b = y, tᵀc = σ b.
+
+        y may hold several columns; b then has one entry for each.
+        """
+        c, index = np.zeros(y.shape), np.flatnonzero(active)
         if len(index) == 0:
-            return c, 0.0
+            return c, np.zeros(y.shape[1:])
         system = self.R[np.ix_(index, index)].copy()
         system[np.diag_indices(len(index))] += self.reg_ambient / self.weights[index]
         solve = definite_solver(system)
         c[index] = solve(y[index])
         if self.t is None:
-            return c, 0.0
+            return c, np.zeros(y.shape[1:])
         t = self.t[index]
         solved_t = solve(t)
         pull = self.sigma + t @ solved_t
-        b = float(t @ c[index]) / pull if pull > 0 else 0.0
-        c[index] -= solved_t * b
+        b = t @ c[index] / pull if pull > 0 else np.zeros(y.shape[1:])
+        c[index] -= np.multiply.outer(solved_t, b)
         return c, b
 
     def _solve_dual(self) -> tuple[np.ndarray, np.ndarray, int]:

@@ -1,0 +1,233 @@
+"""From n rows to the l labelled ones, once for each ratio μ = γ_I/γ_A, and back.
+
+Only the labelled rows carry a loss derivative, so for a given μ the solution is a linear function
+of l + 1 numbers (c, b), whatever the loss, the class, γ_A or the fold of a cross-validation: all of
+them become l × l problems with the reduced kernel R_μ (`reduced`).
+
+Two ways to R_μ: one LU of the n × n matrix I + μSK, for one μ; or a basis H with HHᵀ = K, in which
+M = HᵀSH is formed once and each μ costs a Cholesky factorisation of I + μM. The columns of X, the
+features of landmarks, and the factor of a pivoted Cholesky decomposition of K are such bases.
+
+Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..losses import Loss
+from ..operators import DenseOperator, Operator
+from .reduced import ReducedProblem
+
+COLUMN_BLOCK = 256
+#: Condition of I + μM above which its solutions are refined.
+_REFINED = 1e6
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The reduced kernel of one ratio, and the way back to all rows.
+
+    Attributes
+    ----------
+    ratio : float
+        μ.
+    R : ndarray of shape (l, l)
+        J K (I + μSK)⁻¹ Jᵀ.
+    t : ndarray of shape (l,)
+        What a unit of b adds to f on the labelled rows.
+    sigma : float
+        Penalty of b in units of γ_A.
+    coefficients : ndarray of shape (m, l + 1)
+        Coefficients of h for each entry of (c, −μb).
+    values : callable
+        From coefficients to the values of h on all rows.
+    """
+
+    ratio: float
+    R: np.ndarray
+    t: np.ndarray
+    sigma: float
+    coefficients: np.ndarray
+    values: Callable[[np.ndarray], np.ndarray]
+
+    def problem(
+        self,
+        loss: Loss,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        reg_ambient: float,
+        fit_intercept: bool,
+        rows: np.ndarray | slice = slice(None),
+    ) -> ReducedProblem:
+        """Return the l × l problem of some of the labelled rows."""
+        R = self.R[rows][:, rows]
+        return ReducedProblem(
+            R=R,
+            t=self.t[rows] if fit_intercept else None,
+            sigma=self.sigma,
+            loss=loss,
+            targets=targets[rows],
+            weights=weights[rows],
+            reg_ambient=reg_ambient,
+        )
+
+    def expand(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients of h and the values of f on all rows."""
+        coef = self.coefficients @ np.vstack([c, -self.ratio * b])
+        return coef, self.values(coef) + b
+
+
+def _symmetric(R: np.ndarray) -> np.ndarray:
+    return (R + R.T) / 2.0
+
+
+def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -> Reduction:
+    """Return the reduction by elimination; coefficients are those of an expansion over all rows.
+
+    Cost: (2/3)n³ operations with K in double precision; l columns of K if μ is zero.
+    """
+    n, l = gram.shape[0], len(labelled)
+    ones_rough = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
+    solution = np.zeros((n, l + 1))
+    solution[labelled, np.arange(l)] = 1.0
+    if mu == 0:  # supervised: the labelled columns of K are all that is needed
+        columns = gram.columns(labelled)
+        R = _symmetric(columns[labelled])
+        on_labelled = partial(_on_labelled, columns, labelled)
+        return Reduction(mu, R, np.ones(l), 0.0, solution, on_labelled)
+    assert isinstance(gram, DenseOperator)
+    solution[:, l] = ones_rough
+    system = _shifted_product(S, gram.array, mu)
+    factor = lu_factor(system, overwrite_a=True, check_finite=False)
+    rhs = solution
+    solution = lu_solve(factor, rhs, check_finite=False)
+    values = gram @ solution
+    # One step of refinement: large kernel values leave the factor few digits.
+    left = rhs - solution - mu * (S @ values)
+    solution += lu_solve(factor, left, overwrite_b=True, check_finite=False)
+    del system, factor
+    values = gram @ solution
+    sigma = max(mu * float(solution[:, l].sum()), 0.0)
+    t = 1.0 - mu * (ones_rough @ values[:, :l])
+    R = _symmetric(values[labelled, :l])
+    return Reduction(mu, R, t, sigma, solution, gram.__matmul__)
+
+
+def _on_labelled(columns: np.ndarray, labelled: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """Return the values of an expansion over the labelled rows from their columns of K."""
+    return columns @ coef[labelled]
+
+
+def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
+    """Return I + μSK in Fortran order, by blocks of columns so that nothing else is allocated."""
+    n = len(K)
+    product = np.empty((n, n), order="F")
+
+    def fill(columns: slice) -> None:
+        product[:, columns] = S @ K[:, columns]
+        product[:, columns] *= mu
+
+    map_blocks(fill, row_blocks(n, COLUMN_BLOCK))
+    product[np.diag_indices(n)] += 1.0
+    return product
+
+
+class BasisReductions:
+    """Reductions of all ratios in a basis H of functions with orthonormal coordinates.
+
+    Functions are Hθ with norm ‖θ‖. Cost: n·m² operations once and m³/3 for each ratio, with
+    `basis_bytes` of memory.
+
+    Parameters
+    ----------
+    H : ndarray or CSR matrix of shape (n, m)
+        The basis; m numbers a row.
+    S : Operator
+        Lᵖ.
+    labelled : ndarray of shape (l,)
+        The labelled rows.
+    """
+
+    def __init__(self, H: Any, S: Operator, labelled: np.ndarray) -> None:
+        self.H, self.S, self.labelled = H, S, labelled
+        self._ones_rough = S @ np.ones(H.shape[0])
+        self._M = smoothness_in_basis(H, S)
+        pull = np.asarray(H.T @ self._ones_rough)
+        self._rhs = np.column_stack([to_dense(H[labelled]).T, pull])
+        self._norm = float(np.abs(self._M).sum(axis=0).max(initial=0.0))
+
+    def at(self, mu: float) -> Reduction:
+        """Return the reduction of one ratio."""
+        H, coefficients = self.H, self._rhs
+        if mu > 0:
+            system = mu * self._M
+            system[np.diag_indices(len(system))] += 1.0
+            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            coefficients = cho_solve(factor, self._rhs, check_finite=False)
+            if mu * self._norm > _REFINED:  # one step of refinement, without the rounding of M
+                bent = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
+                left = self._rhs - coefficients - mu * bent
+                coefficients += cho_solve(factor, left, overwrite_b=True, check_finite=False)
+        pull, l = self._rhs[:, -1], len(self.labelled)
+        R = _symmetric(self._rhs[:, :l].T @ coefficients[:, :l])
+        t = 1.0 - mu * (pull @ coefficients[:, :l])
+        sigma = mu * (float(self._ones_rough.sum()) - mu * float(pull @ coefficients[:, l]))
+        values = partial(_times, H)
+        return Reduction(mu, R, t, max(sigma, 0.0), coefficients, values)
+
+
+def _times(H: Any, coef: np.ndarray) -> np.ndarray:
+    return np.asarray(H @ coef)
+
+
+def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
+    """Return the peak memory of `BasisReductions` beside H, with the reductions kept."""
+    block = n_labelled + 1
+    return 8 * (2 * m * m + m * block * (n_ratios + 2) + n * (2 * block + 2 * COLUMN_BLOCK))
+
+
+def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
+    """Return HᵀSH in Fortran order. Cost: n·m² operations, by blocks of columns."""
+    m = H.shape[1]
+    M = np.empty((m, m), order="F")
+    for columns in row_blocks(m, COLUMN_BLOCK):  # below the diagonal; the rest is its mirror
+        image = S @ to_dense(H[:, columns])
+        M[columns.start :, columns] = H[:, columns.start :].T @ image
+        M[columns, columns.start :] = M[columns.start :, columns].T
+    return M
+
+
+def to_dense(block: Any) -> np.ndarray:
+    """Return a block of rows or columns as an array."""
+    return block.toarray() if sp.issparse(block) else block
+
+
+def cholesky_basis(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return H with HHᵀ = K up to rounding, and the rows that span it. K is overwritten.
+
+    A pivoted Cholesky decomposition, which ends at the rank of K. Cost: n³/3 operations.
+    """
+    factor, order, rank, _ = dpstrf(K.T, lower=1, overwrite_a=1)
+    order = order - 1
+    H = np.empty((len(K), rank), order="F")
+    for column in range(rank):  # what lies above the diagonal is left over from K
+        factor[:column, column] = 0.0
+        H[order, column] = factor[:, column]
+    return H, order[:rank]
+
+
+def expansion_of(H: np.ndarray, pivots: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return the coefficients over all rows of Hθ, not zero on the pivots alone."""
+    coef = np.zeros((len(H), theta.shape[1]))
+    coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
+    return coef
