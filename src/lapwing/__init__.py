@@ -11,9 +11,17 @@ from .estimators import (
     LapRLSClassifier,
     LapRLSRegressor,
     LapSVC,
+    LapSVCPath,
     LapSVR,
 )
 from .graphs import KNNGraph
+from .selection import (
+    LabeledKFold,
+    LapRLSClassifierCV,
+    LapRLSRegressorCV,
+    LapSVCCV,
+    labeled_scorer,
+)
 
 __version__ = "0.1.0"
 
@@ -22,12 +30,18 @@ __all__ = [
     "AnchorGraphClassifier",
     "EigenfunctionClassifier",
     "KNNGraph",
+    "LabeledKFold",
     "LapERLSClassifier",
     "LapERLSRegressor",
     "LapESVC",
     "LapESVR",
     "LapRLSClassifier",
+    "LapRLSClassifierCV",
     "LapRLSRegressor",
+    "LapRLSRegressorCV",
     "LapSVC",
+    "LapSVCCV",
+    "LapSVCPath",
     "LapSVR",
+    "labeled_scorer",
 ]

@@ -17,11 +17,16 @@ from lapwing import (
     LapESVC,
     LapESVR,
     LapRLSClassifier,
+    LapRLSClassifierCV,
     LapRLSRegressor,
+    LapRLSRegressorCV,
     LapSVC,
+    LapSVCCV,
+    LapSVCPath,
     LapSVR,
 )
 
+FEW = (1e-2, 1.0)  # of a grid: the checks have all rows labelled
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 _WEIGHTS = (
     "weights belong to the losses alone: a row of weight zero still shapes the graph, and a "
@@ -60,6 +65,10 @@ def expected_failed_checks(estimator):
         LapESVR(),
         LapERLSClassifier(),
         LapERLSRegressor(),
+        LapSVCCV(reg_ambient=FEW, reg_manifold=FEW, cv=2),
+        LapRLSClassifierCV(reg_ambient=FEW, reg_manifold=FEW),
+        LapRLSRegressorCV(reg_ambient=FEW, reg_manifold=FEW),
+        LapSVCPath(cv=None),
     ],
     expected_failed_checks=expected_failed_checks,
 )
@@ -77,6 +86,9 @@ def test_scikit_learn_conventions(estimator, check):
         EigenfunctionClassifier,
         LapESVC,
         LapERLSClassifier,
+        LapSVCCV,
+        LapRLSClassifierCV,
+        LapSVCPath,
     ],
 )
 def test_labels_minus_one_and_one_pass_without_the_marker(Classifier):

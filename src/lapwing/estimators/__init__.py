@@ -4,6 +4,7 @@ from .anchor_graph import AnchorGraphClassifier
 from .eigenfunction import EigenfunctionClassifier
 from .embedded import LapERLSClassifier, LapERLSRegressor, LapESVC, LapESVR
 from .laplacian import LapRLSClassifier, LapRLSRegressor, LapSVC
+from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR
 from .s3vc import S3VC
 
@@ -18,5 +19,6 @@ __all__ = [
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",
+    "LapSVCPath",
     "LapSVR",
 ]

@@ -68,6 +68,54 @@ _EMBEDDING_NOTES = """\
     The power p is that of the graph, ``KNNGraph(power=p)``. Where no label reaches a part of the
     graph, the level of g is free there, within ten times the size of the targets.
 """
+_KERNEL_GRID = """\
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale", "median", or a sequence of these, default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly; each of a sequence is tried, for the
+        price of a grid of its own.
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+"""
+_GRID = """\
+    reg_ambient, reg_manifold : sequences of float, default=(1e-6, 1e-4, 1e-2, 0.1, 1, 10, 100)
+        The values of γ_A > 0 and γ_I ≥ 0 to try, in all pairs. The time is that of one
+        factorisation for each ratio γ_I/γ_A.
+"""
+_GRAPH_GRID = """\
+    graph : KNNGraph, affinity matrix, a list of these, or None, default=None
+        The graph of the rows; each of a list is tried, and built once. A fitted graph is used as
+        it is, another is fitted to X. None is ``KNNGraph()``, for regressors
+        ``KNNGraph(normalized=False)``.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
+"""
+_CV_SQUARED = """\
+    cv : int, splitter, iterable or None, default=None
+        None is leave-one-out, exact and in closed form (with weights of classes from all labels).
+        Else folds over the labelled rows: a splitter sees these alone, and an iterable of (train,
+        test) holds numbers of rows of X.
+"""
+_GRID_RUN = """\
+    scoring : str, callable or None, default=None
+        Score of the rows held out, by scikit-learn's names; None is accuracy for classes and the
+        negative mean squared error for numbers. Of cells with the same score, that with the least
+        mean loss on the rows held out is taken.
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows: n·m² operations and
+        n·m numbers, for more rows than an n × n matrix has room for.
+    random_state : int, Generator or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
+"""
+_GRID_ATTRIBUTES = """\
+    cv_results_ : dict of arrays
+        As scikit-learn's `GridSearchCV` gives it, without times; ``mean_test_loss`` breaks ties.
+        Leave-one-out has one split, with all rows together.
+    best_params_, best_score_, best_index_ : dict, float, int
+        The cell that is used.
+"""
 _LINEAR = """\
     Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
     n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
@@ -109,6 +157,12 @@ _PIECES = {
     "embedding": _EMBEDDING,
     "embedding_attributes": _EMBEDDING_ATTRIBUTES,
     "embedding_notes": _EMBEDDING_NOTES,
+    "kernel_grid": _KERNEL_GRID,
+    "grid": _GRID,
+    "graph_grid": _GRAPH_GRID,
+    "cv_squared": _CV_SQUARED,
+    "grid_run": _GRID_RUN,
+    "grid_attributes": _GRID_ATTRIBUTES,
     "linear": _LINEAR,
     "attributes": _ATTRIBUTES,
     "melacci": _MELACCI,

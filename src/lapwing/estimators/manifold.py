@@ -59,8 +59,8 @@ class ManifoldEstimator(KernelEstimator):
     """Base of the Laplacian-regularised machines. See the public classes for the parameters."""
 
     # Set by __init__ of the public classes.
-    reg_ambient: float
-    reg_manifold: float
+    reg_ambient: Any
+    reg_manifold: Any
     graph: Any
     fit_intercept: bool
     solver: str
@@ -146,9 +146,12 @@ class ManifoldEstimator(KernelEstimator):
     def _fit_graph(self, X: Any, labelled: np.ndarray, *, stacklevel: int) -> None:
         """Find the graph and what labels reach in it; ``stacklevel`` leads to the call of fit."""
         self.graph_ = self._resolve_graph(X)
+        self._find_reach(labelled, stacklevel=stacklevel + 1)
+
+    def _find_reach(self, labelled: np.ndarray, *, stacklevel: int) -> None:
         reached = np.isin(self.graph_.component_, self.graph_.component_[labelled])
         self.label_reach_ = reached
-        if self.reg_manifold > 0 and not reached.all():
+        if np.max(self.reg_manifold) > 0 and not reached.all():
             warnings.warn(
                 f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches "
                 "(see label_reach_): their predictions rest on the kernel alone. Label a row of "
