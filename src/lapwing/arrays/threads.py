@@ -78,7 +78,7 @@ def map_blocks(
     width = min(_default_width() if n_threads is None else n_threads, len(items))
     if width <= 1 or getattr(_worker, "active", False):
         return [function(item) for item in items]
-    with _single_threaded_blas():
+    with single_threaded_blas():
         pool = _pool(width)
         futures = [pool.submit(function, item) for item in items]
         try:
@@ -118,7 +118,7 @@ def _controller() -> ThreadpoolController:
 
 
 @contextmanager
-def _single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread; of pools that overlap, only the first does so.
 
     The limit belongs to the process. A second pool would take the first one's limit for the

@@ -8,6 +8,13 @@ an extra, ``pip install "lapwing[plot]"``, and is imported when the first pictur
 from .accuracy import AccuracyDisplay
 from .canvas import new_figure
 from .convergence import ConvergenceDisplay
+from .path import PathDisplay
 from .transduction import TransductionDisplay
 
-__all__ = ["AccuracyDisplay", "ConvergenceDisplay", "TransductionDisplay", "new_figure"]
+__all__ = [
+    "AccuracyDisplay",
+    "ConvergenceDisplay",
+    "PathDisplay",
+    "TransductionDisplay",
+    "new_figure",
+]

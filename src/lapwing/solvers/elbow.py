@@ -80,7 +80,7 @@ class ElbowSystem:
         self.rows = rows.copy()
 
     def _clear(self, room: int = 0) -> None:
-        size = max(_FEW, 2 * room) + 1
+        size = _FEW + room + room // 8
         self._inverse = np.zeros((size, size), order="F")
         self._slot[self.rows] = 0
         self._empty = list(range(size - 1, 0, -1))
@@ -103,9 +103,10 @@ class ElbowSystem:
     def _join(self, row: int) -> None:
         if len(self._empty) == 0:
             old, size = self._inverse, len(self._inverse)
-            self._inverse = np.zeros((2 * size, 2 * size), order="F")
+            larger = size + _FEW
+            self._inverse = np.zeros((larger, larger), order="F")
             self._inverse[:size, :size] = old
-            self._empty = list(range(2 * size - 1, size - 1, -1))
+            self._empty = list(range(larger - 1, size - 1, -1))
         slot = self._empty.pop()
         column = np.zeros(len(self._inverse))
         column[0], column[self._slot[self.rows]] = self.q[row], self.Q[row, self.rows]

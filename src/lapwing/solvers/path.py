@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.blas import dsymv
 
+from ..arrays.threads import single_threaded_blas
 from .elbow import ElbowSystem
 
 #: Share of λ within which events are simultaneous, and rows on the elbow.
@@ -143,8 +144,9 @@ def hinge_path(
             return _only_intercept(y, weights)
     Q = np.ascontiguousarray(y[:, None] * G * y, dtype=float)
     tracer = _HingePath(Q, weights, None if t is None else y * t, sigma)
-    tracer.start(floor)
-    path = tracer.run(ratio)
+    with single_threaded_blas():  # many small products, which threads would only slow down
+        tracer.start(floor)
+        path = tracer.run(ratio)
     return replace(path, offsets=path.offsets - path.multipliers @ (y * shift))
 
 
@@ -195,7 +197,8 @@ class _Tracer:
         towards[self.stuck] = 0.0
         coming = towards > self.quiet
         distance = (side * self.g)[coming] / towards[coming]
-        step = min(self._room().min(initial=np.inf), distance.min(initial=np.inf))
+        self.room = self._room()
+        step = min(self.room.min(initial=np.inf), distance.min(initial=np.inf))
         return max(float(step), 0.0)
 
     def near(self, distance: float) -> np.ndarray:
@@ -209,10 +212,10 @@ class _Tracer:
         return np.where(speed > 0, way / np.where(speed > 0, speed, 1.0), np.inf)
 
     def move(self, step: float, together: float) -> None:
-        """Let time pass on the present piece; events closer than ``together`` are simultaneous."""
+        """Let time pass after `next_event`; events closer than ``together`` are simultaneous."""
         elbow, upper = self.elbow, self.upper[self.elbow]
         bounds, a = np.where(self.d > 0, upper, 0.0), self.a[elbow] + step * self.d
-        room = self._room()
+        room = self.room
         close = np.abs(bounds - a) <= _TOGETHER * upper
         self.a[elbow] = np.where((room <= step) | ((room <= step + together) & close), bounds, a)
         self.beta += step * self.d_beta

@@ -1,0 +1,178 @@
+"""The page of a solution path: one HTML file with a slider for λ, which loads nothing.
+
+Packs the numbers of a `PathDisplay` into JSON and puts them into ``path_page.html``, whose script
+interpolates and draws. Knows nothing of estimators and of matplotlib. Names of classes reach the
+page as JSON without markup, and are set as text.
+
+Between breakpoints λ·f is linear in λ. On a grid the f of all breakpoints have few dimensions (no
+more than labelled rows, and one), so they are stored as coefficients of a few common surfaces.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.extmath import randomized_svd
+
+from .canvas import PALETTE
+from .path_curves import column_index
+
+if TYPE_CHECKING:
+    from .path import PathDisplay
+
+#: Points a side of the grid on which f is stored, and surfaces that make it up.
+_GRID, _SURFACES = 56, 64
+#: What is shown at most, so that the page stays below 3 MB: breakpoints, coefficients and
+#: multipliers in all, curves of labelled rows, dots, points of an accuracy curve.
+_BREAKPOINTS, _NUMBERS, _CURVES, _DOTS, _ACCURACIES = 500, 200_000, 200, 2500, 1500
+
+
+def make_page(display: PathDisplay, title: str) -> str:
+    """Return the HTML of the page.
+
+    Parameters
+    ----------
+    display : PathDisplay
+        The path; with a boundary if its rows lie in the plane.
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    str
+    """
+    notes: list[str] = []
+    columns, l = display.multipliers.shape[1:]
+    curves = _some(l, _CURVES)
+    if len(curves) < l:
+        notes.append(f"Of {l} labelled rows, {len(curves)} have a curve.")
+    surfaces = 0 if display.points is None else min(_SURFACES, l + 1)
+    most = min(_BREAKPOINTS, max(20, _NUMBERS // (columns * (len(curves) + surfaces))))
+    lams = _shown(display, most, notes)
+    column = column_index(display)
+    data: dict[str, Any] = {
+        "lambdas": lams.tolist(),
+        "columns": columns,
+        "column": -1 if column is None else column,
+        "multipliers": _pack(display.multipliers_at(lams)[:, :, curves]),
+        "elbow": display.elbow_at(lams).tolist(),
+        "classes": [str(name) for name in display.classes],
+        "labels": (display.labels[:, None] == display.classes).argmax(axis=1).tolist(),
+        "curves": curves.tolist(),
+        "chosen": display.chosen,
+        "best": display.best_interval,
+        "palette": PALETTE,
+        "accuracy": _accuracy(display),
+    }
+    if display.points is not None:
+        data["plane"] = _plane(display, lams, notes)
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":  # nothing in the data may end the script or begin a tag
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    page = {
+        "TITLE": html.escape(title),
+        "FACTS": html.escape(_facts(display)),
+        "NOTES": html.escape(" ".join(notes)),
+        "DATA": text,
+    }
+    template = files("lapwing.displays").joinpath("path_page.html").read_text(encoding="utf-8")
+    parts = template.split("%%")
+    return "".join(page[part] if i % 2 else part for i, part in enumerate(parts))
+
+
+def _shown(display: PathDisplay, most: int, notes: list[str]) -> np.ndarray:
+    """Return the breakpoints of the page, descending; the last is the end of the axis."""
+    high, low = display.span
+    inside = display.lambdas[display.lambdas > low * (1 + 1e-12)]
+    lams = np.append(inside, low) if high > low else display.lambdas[:1]
+    if low > display.lambdas[-1]:
+        notes.append(
+            f"Nothing happens from the last breakpoint shown to the end of the path at "
+            f"λ = {display.lambdas[-1]:.3g}."
+        )
+    if len(lams) <= most:
+        notes.append("Between breakpoints the page interpolates exactly: λ·f is linear in λ there.")
+        return lams
+    step = [0.0, float(np.log(lams[0] / lams[-1]))]  # drop breakpoints that are too close
+    for _ in range(40):
+        middle = sum(step) / 2
+        step[len(_spaced(lams, middle)) <= most] = middle
+    kept = _spaced(lams, step[1])
+    notes.append(
+        f"The path has {len(lams)} breakpoints; the page holds {len(kept)} of them and is "
+        "approximate in between."
+    )
+    return kept
+
+
+def _spaced(lams: np.ndarray, step: float) -> np.ndarray:
+    """Return the first and the last λ, and of the others those a step in log λ apart."""
+    logs = np.log(lams)
+    kept = [0]
+    for i in range(1, len(lams) - 1):
+        if logs[kept[-1]] - logs[i] >= step:
+            kept.append(i)
+    return lams[[*kept, len(lams) - 1]]
+
+
+def _plane(display: PathDisplay, lams: np.ndarray, notes: list[str]) -> dict[str, Any]:
+    """Return dots, labelled rows, and f at the breakpoints as coefficients of common surfaces."""
+    assert display.points is not None and display.labelled is not None
+    x, y, values = display.surface(lams, _GRID)
+    flat = values.reshape(-1, _GRID * _GRID)
+    rank = min(_SURFACES, *flat.shape)
+    left, sizes, basis = randomized_svd(flat, rank, n_oversamples=16, n_iter=4, random_state=0)
+    needed = max(1, int((sizes > 1e-8 * sizes[0]).sum()))
+    coef = (left[:, :needed] * sizes[:needed]).astype("<f4")
+    basis = basis[:needed].astype("<f4")
+    error = float(np.abs(flat - coef.astype(float) @ basis.astype(float)).max())
+    notes.append(f"f is drawn from {_GRID} × {_GRID} points, where it is right to {error:.0e}.")
+    dots = np.setdiff1d(np.arange(len(display.points)), display.labelled)
+    some = dots[_some(len(dots), _DOTS)]
+    if len(some) < len(dots):
+        notes.append(f"Of {len(dots)} rows without a label, {len(some)} are drawn.")
+    return {
+        "size": _GRID,
+        "x": [float(x[0]), float(x[-1])],
+        "y": [float(y[0]), float(y[-1])],
+        "coef": _pack(coef),
+        "basis": _pack(basis),
+        "surfaces": needed,
+        "dots": _digits(display.points[some]),
+        "labelled": _digits(display.points[display.labelled]),
+    }
+
+
+def _accuracy(display: PathDisplay) -> list[dict[str, Any]]:
+    curves = []
+    for name, (lams, values) in display.accuracy.items():
+        some = _some(len(lams), _ACCURACIES)
+        curves.append({"name": name, "at": _digits(lams[some]), "values": _digits(values[some])})
+    return curves
+
+
+def _facts(display: PathDisplay) -> str:
+    rows = "" if display.points is None else f"{len(display.points)} rows, "
+    columns = display.multipliers.shape[1]
+    paths = "" if columns == 1 else f" of {columns} classes, each against the rest"
+    return f"{rows}{len(display.labels)} labelled; {len(display.lambdas)} breakpoints{paths}."
+
+
+def _some(n: int, most: int) -> np.ndarray:
+    """Return indices of at most so many of n things, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)) if n else np.arange(0)
+
+
+def _digits(values: np.ndarray) -> Any:
+    """Return numbers for JSON, rounded to six digits."""
+    return json.loads("[" + ",".join(f"{v:.6g}" for v in np.ravel(values)) + "]")
+
+
+def _pack(values: np.ndarray) -> str:
+    """Return single-precision numbers in base 64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
