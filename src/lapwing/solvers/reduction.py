@@ -13,7 +13,7 @@ Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.threads import map_blocks, n_threads, row_blocks
 from ..losses import Loss
 from ..operators import DenseOperator, Operator
 from .reduced import ReducedProblem
@@ -31,6 +31,8 @@ from .reduced import ReducedProblem
 COLUMN_BLOCK = 256
 #: Condition of I + μM above which its solutions are refined.
 _REFINED = 1e6
+#: Ratios that are worked on at the same time, each on a thread of its own with a factor of its own.
+_TOGETHER = 2
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,11 @@ class BasisReductions:
         self._rhs = np.column_stack([to_dense(H[labelled]).T, pull])
         self._norm = float(np.abs(self._M).sum(axis=0).max(initial=0.0))
 
+    def each(self, ratios: Sequence[float]) -> dict[float, Reduction]:
+        """Return the reductions of several ratios, two at a time."""
+        found = map_blocks(self.at, ratios, min(n_threads(), _TOGETHER))
+        return dict(zip(ratios, found, strict=True))
+
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""
         H, coefficients = self.H, self._rhs
@@ -193,7 +200,9 @@ def _times(H: Any, coef: np.ndarray) -> np.ndarray:
 def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
     """Return the peak memory of `BasisReductions` beside H, with the reductions kept."""
     block = n_labelled + 1
-    return 8 * (2 * m * m + m * block * (n_ratios + 2) + n * (2 * block + 2 * COLUMN_BLOCK))
+    return 8 * (
+        (1 + _TOGETHER) * m * m + m * block * (n_ratios + 2) + n * (2 * block + 2 * COLUMN_BLOCK)
+    )
 
 
 def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
