@@ -852,8 +852,8 @@ def test_landmarks_depend_on_the_seed_alone(kernel):
 def test_too_little_memory_names_the_landmarks(kwargs):
     X, y, _ = moons()
     rows = gram(X, X) if kwargs.get("kernel") == "precomputed" else X
-    model = LapSVCCV(**FEW, **kwargs, memory_limit="20kB")
-    with pytest.raises(MemoryError, match=r"60 rows needs .*20 kB.*n_landmarks.*raise"):
+    model = LapSVCCV(**FEW, **kwargs, memory_limit="10kB")
+    with pytest.raises(MemoryError, match=r"60 rows needs .*10 kB.*n_landmarks.*raise"):
         model.fit(rows, y)
     assert not hasattr(model, "cv_results_")
 

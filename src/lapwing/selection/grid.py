@@ -160,7 +160,7 @@ class GridEstimator(ManifoldEstimator):
         ratios = sorted({_ratio(*pair) for pair in product(*axes)})
         basis = self._basis(kernel, data, len(ratios))
         reductions = BasisReductions(basis.H, graph.laplacian_, data.index)
-        return _Setting(kernel, graph, basis, reductions.each(ratios))
+        return _Setting(kernel, graph, basis, {mu: reductions.at(mu) for mu in ratios})
 
     def _basis(self, kernel: Kernel | None, data: LabelledData, n_ratios: int) -> _Basis:
         """Choose coordinates for the rows, after looking at the memory."""

@@ -13,7 +13,7 @@ Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,16 +23,16 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from ..arrays.threads import map_blocks, n_threads, row_blocks
+from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
 from ..operators import DenseOperator, Operator
 from .reduced import ReducedProblem
 
 COLUMN_BLOCK = 256
+#: Entries of a block of columns in products with the smoothness.
+_BLOCK_ENTRIES = 16_000_000
 #: Condition of I + μM above which its solutions are refined.
 _REFINED = 1e6
-#: Ratios that are worked on at the same time, each on a thread of its own with a factor of its own.
-_TOGETHER = 2
 
 
 @dataclass(frozen=True)
@@ -166,12 +166,7 @@ class BasisReductions:
         self._M = smoothness_in_basis(H, S)
         pull = np.asarray(H.T @ self._ones_rough)
         self._rhs = np.column_stack([to_dense(H[labelled]).T, pull])
-        self._norm = float(np.abs(self._M).sum(axis=0).max(initial=0.0))
-
-    def each(self, ratios: Sequence[float]) -> dict[float, Reduction]:
-        """Return the reductions of several ratios, two at a time."""
-        found = map_blocks(self.at, ratios, min(n_threads(), _TOGETHER))
-        return dict(zip(ratios, found, strict=True))
+        self._norm = float(np.diag(self._M).sum())  # of a semi-definite matrix: no norm is larger
 
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""
@@ -200,20 +195,26 @@ def _times(H: Any, coef: np.ndarray) -> np.ndarray:
 def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
     """Return the peak memory of `BasisReductions` beside H, with the reductions kept."""
     block = n_labelled + 1
-    return 8 * (
-        (1 + _TOGETHER) * m * m + m * block * (n_ratios + 2) + n * (2 * block + 2 * COLUMN_BLOCK)
-    )
+    columns = max(block, min(m, _columns_at_once(n)))
+    return 8 * (2 * m * m + m * block * (n_ratios + 2) + 3 * n * columns)
 
 
 def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
-    """Return HᵀSH in Fortran order. Cost: n·m² operations, by blocks of columns."""
-    m = H.shape[1]
-    M = np.empty((m, m), order="F")
-    for columns in row_blocks(m, COLUMN_BLOCK):  # below the diagonal; the rest is its mirror
+    """Return HᵀSH in Fortran order, with zeros above the diagonal.
+
+    Cost: n·m² operations, by blocks of columns.
+    """
+    n, m = H.shape
+    M = np.zeros((m, m), order="F")
+    for columns in row_blocks(m, _columns_at_once(n)):
         image = S @ to_dense(H[:, columns])
         M[columns.start :, columns] = H[:, columns.start :].T @ image
-        M[columns, columns.start :] = M[columns.start :, columns].T
     return M
+
+
+def _columns_at_once(n: int) -> int:
+    """Return how many columns of n rows make products fast and fit in little memory."""
+    return int(np.clip(_BLOCK_ENTRIES // max(n, 1), 32, 1024))
 
 
 def to_dense(block: Any) -> np.ndarray:
