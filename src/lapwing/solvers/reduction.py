@@ -200,7 +200,7 @@ def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
 
 
 def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
-    """Return HᵀSH in Fortran order, with zeros above the diagonal.
+    """Return the lower triangle of HᵀSH, in Fortran order; what lies above it is not to be used.
 
     Cost: n·m² operations, by blocks of columns.
     """
