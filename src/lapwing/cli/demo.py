@@ -32,7 +32,9 @@ from ..estimators import (
     LapESVC,
     LapRLSClassifier,
     LapSVC,
+    LapSVCPath,
 )
+from ..selection import LapRLSClassifierCV, LapSVCCV
 
 LABELS_PER_CLASS = 2
 NEW_SHARE = 0.25
@@ -132,6 +134,10 @@ def methods() -> dict[str, Any]:
         LAPSVC: LapSVC(),
         "LapSVC, hinge": LapSVC(loss="hinge"),
         "LapRLSClassifier": LapRLSClassifier(),
+        # These choose their weights on the 20 labels; the others have fixed ones.
+        "LapSVCCV": LapSVCCV(),
+        "LapRLSClassifierCV": LapRLSClassifierCV(),
+        "LapSVCPath": LapSVCPath(),
         # Where the norm has weight one, two labels a class need the graph to weigh more than that.
         "LapESVC": LapESVC(),
         "LapERLSClassifier": LapERLSClassifier(),
