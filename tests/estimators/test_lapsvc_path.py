@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 from lapwing import KNNGraph, LapSVC, LapSVCPath
@@ -581,3 +583,56 @@ def test_single_precision_rows():
         single.decision_function(X.astype(np.float32), lam), model.decision_function(X, lam),
         atol=1e-2,
     )  # fmt: skip
+
+
+def test_lost_digits_are_told():
+    X, y, _ = few_moons()
+    with pytest.warns(ConvergenceWarning, match="too few digits"):
+        model = LapSVCPath(rho=1e-9, gamma=5.0, cv=None).fit(X, y)
+    assert model.result_.status == "not_converged"
+
+
+def test_unlabelled_rows_do_not_count_in_accuracies():
+    X, y, truth = few_moons()
+    model = LapSVCPath(gamma=5.0, cv=None).fit(X, y)
+    known = y != -1
+    lambdas, accuracy = model.accuracy_path(X, y)
+    np.testing.assert_array_equal(accuracy, model.accuracy_path(X[known], truth[known])[1])
+    np.testing.assert_array_equal(
+        accuracy[3], np.mean(model.predict(X[known], lambdas[3]) == y[known])
+    )
+    with pytest.raises(ValueError, match="no row of y has a label"):
+        model.accuracy_path(X, np.full(len(X), -1))
+    with pytest.raises(ValueError, match="X has 80 rows and y has 79"):
+        model.accuracy_path(X, truth[1:])
+
+
+def test_pairs_of_rows_mean_rows_of_x():
+    X, y, _ = few_moons()
+    known = np.flatnonzero(y != -1)
+    pairs = [(np.setdiff1d(np.arange(80), known[k::4]), known[k::4]) for k in range(4)]
+    model = LapSVCPath(gamma=5.0, cv=pairs).fit(X, y)
+    places = [
+        (np.flatnonzero(~np.isin(known, test)), np.flatnonzero(np.isin(known, test)))
+        for _, test in pairs
+    ]
+
+    class Same:
+        def split(self, X, y=None, groups=None):
+            return iter(places)
+
+        def get_n_splits(self, *args):
+            return 4
+
+    same = LapSVCPath(gamma=5.0, cv=Same()).fit(X, y)
+    np.testing.assert_array_equal(model.cv_accuracy_, same.cv_accuracy_)
+    with pytest.raises(ValueError, match="without a labelled row"):
+        LapSVCPath(gamma=5.0, cv=[(known, np.flatnonzero(y == -1))]).fit(X, y)
+
+
+def few_moons():
+    X, truth = make_moons(80, noise=0.15, random_state=0)
+    y = np.full(80, -1)
+    for kind in (0, 1):
+        y[np.flatnonzero(truth == kind)[:8]] = kind
+    return X, y, truth

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_digits, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -76,7 +77,7 @@ class Recorder:
         self.scorer, self.seen = get_scorer(name), []
 
     def __call__(self, estimator, X, y):
-        assert len(X) == len(y)
+        assert X.shape[0] == len(y)
         values = getattr(estimator, "decision_function", estimator.predict)(X)
         self.seen.append((np.asarray(values), np.asarray(y)))
         return self.scorer(estimator, X, y)
@@ -847,13 +848,19 @@ def test_landmarks_depend_on_the_seed_alone(kernel):
 
 
 @pytest.mark.parametrize(
-    "kwargs", [{}, {"kernel": "precomputed"}, {"n_landmarks": 30}, {"kernel": "linear"}]
+    ("kwargs", "advice"),
+    [
+        ({}, "pass n_landmarks"),
+        ({"kernel": "precomputed"}, "pass n_landmarks"),
+        ({"n_landmarks": 30}, "lower n_landmarks"),
+        ({"kernel": "linear"}, "use fewer columns"),
+    ],
 )
-def test_too_little_memory_names_the_landmarks(kwargs):
+def test_too_little_memory_says_what_would_help(kwargs, advice):
     X, y, _ = moons()
     rows = gram(X, X) if kwargs.get("kernel") == "precomputed" else X
     model = LapSVCCV(**FEW, **kwargs, memory_limit="10kB")
-    with pytest.raises(MemoryError, match=r"60 rows needs .*10 kB.*n_landmarks.*raise"):
+    with pytest.raises(MemoryError, match=rf"60 rows needs .*10 kB.*{advice}.*raise"):
         model.fit(rows, y)
     assert not hasattr(model, "cv_results_")
 
@@ -1094,3 +1101,29 @@ def test_single_precision_rows():
         np.testing.assert_allclose(
             narrow.decision_function(X.astype(np.float32)), wide.decision_function(X), atol=1e-3
         )
+
+
+def test_kernel_values_beyond_double_precision_are_named():
+    X, truth = load_digits(return_X_y=True)  # pixels up to 16, and their sums of products cubed
+    X, y = X[:300], np.where(np.arange(300) < 60, truth[:300], -1)
+    with pytest.raises(ValueError, match=r"too large\. Scale the columns"):
+        LapSVCCV(kernel="poly", gamma=1.0, cv=2).fit(X, y)
+    rows = 1e6 * np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.warns(ConvergenceWarning, match="too few digits"):
+        LapSVCCV(**{**FEW, "kernel": "poly", "gamma": 1.0}).fit(rows, moons()[1])
+
+
+@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV])
+def test_one_label_a_class_is_too_few(Machine):
+    X, y, _ = moons(n_labelled=2)
+    with pytest.raises(ValueError, match="no class has two labels"):
+        Machine(**FEW).fit(X, y)
+
+
+def test_gap_is_measured_on_all_rows():
+    X, y, _ = moons()
+    kernel = {"kernel": "poly", "gamma": 1.0, "degree": 2}
+    model = LapSVCCV(**{**FEW, **kernel}).fit(X, y)
+    single = LapSVC(**kernel, **model.best_params_).fit(X, y)
+    assert model.result_.objective == pytest.approx(single.result_.objective, rel=1e-6)
+    assert model.result_.gap <= 1e-6 * model.result_.objective

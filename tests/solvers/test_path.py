@@ -633,3 +633,16 @@ def test_one_class(intercept):
     assert_optimal(problem, path, lam)
     if intercept == "free":  # f = −1 costs nothing
         np.testing.assert_allclose(problem.values(lam, *path.at(lam)), -1.0, rtol=1e-9)
+
+
+def test_zero_kernel_with_a_penalised_intercept():
+    y, t, sigma = np.array([1.0, -1.0]), np.array([0.69, 1.17]), 1e-3
+    path = hinge_path(np.zeros((2, 2)), y, np.ones(2), t, sigma)
+    lambdas = np.geomspace(path.lambdas[-1], 10 * path.lambdas[0], 30)
+    for lam, beta in zip(lambdas, path.at(lambdas)[1], strict=True):
+        tried = np.linspace(-5.0, 5.0, 200_001)
+        f = y[:, None] * t[:, None] * tried
+        best = (np.maximum(1.0 - f, 0.0).sum(axis=0) + lam / 2 * sigma * tried**2).min()
+        b = beta / lam
+        ours = np.maximum(1.0 - y * t * b, 0.0).sum() + lam / 2 * sigma * b**2
+        assert ours <= best * (1 + 1e-8)

@@ -329,6 +329,6 @@ def _accuracy(estimator: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.nda
     if len(more) == 0:
         return lams, values
     lams = np.append(lams, more)
-    values = np.append(values, (estimator.predict(X, lam=more) == y).mean(axis=1))
+    values = np.append(values, estimator.accuracy(X, y, more))
     order = np.argsort(-lams, kind="stable")
     return lams[order], values[order]

@@ -98,8 +98,9 @@ _CV_SQUARED = """\
 """
 _GRID_RUN = """\
     scoring : str, callable or None, default=None
-        Score of the rows held out, by scikit-learn's names; None is accuracy for classes and the
-        negative mean squared error for numbers. Of cells with the same score, that with the least
+        Score of the rows held out, by scikit-learn's names, from classes or decision values (not
+        from probabilities); None is accuracy for classes and the negative mean squared error for
+        numbers. Of cells with the same score, that with the least
         mean loss on the rows held out is taken.
     n_landmarks : int or None, default=None
         Search among functions of so many k-means centres instead of all rows: n·m² operations and

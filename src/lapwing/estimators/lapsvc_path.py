@@ -8,37 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.memory import format_size, memory_budget
+from ..arrays.threads import row_blocks
 from ..graphs import KNNGraph
 from ..kernels import LinearKernel, dense_operator, gram_operator
 from ..losses import Hinge
+from ..risk import RegularizedRisk
 from ..solvers import (
+    FEW_DIGITS,
     BasisReductions,
     Reduction,
     SolutionPath,
-    Step,
     basis_bytes,
     decisions,
     dense_bytes,
+    exact_step,
     hinge_path,
     reduce_dense,
 )
-from ..spaces import Function
+from ..spaces import Function, KernelSpace, LinearSpace, Space
 from .base import values_on
 from .checks import check_positive
 from .classifier import KernelClassifier, LabelledData
 from .docstrings import documented
+from .folds import Fold, fold_weights, labelled_folds
 from .manifold import ManifoldEstimator
 from .regressor import regression_graph
+from .targets import labelled_rows
 
 #: S1 below this share of ‖S‖ is zero: constants are not penalised.
 _CONSTANTS_FREE = 1e-10
+#: Values, for several λ, that are computed at once.
+_BLOCK_ENTRIES = 2_000_000
 
 
 @documented
@@ -69,8 +76,9 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
-    cv : int, splitter or None, default=5
-        Folds over the labelled rows by which ``lambda_`` is found; a path is followed for each.
+    cv : int, splitter, iterable or None, default=5
+        Folds over the labelled rows by which ``lambda_`` is found; a path is followed for each. A
+        splitter sees the labelled rows alone; pairs (train, test) hold numbers of rows of X.
         Fewer folds are used where a class has fewer labels, and none if it has one: ``lambda_``
         then is the smallest λ, as with None.
     memory_limit : int, str or None, default=None
@@ -93,7 +101,8 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
     lambda_ : float
         The λ that `predict` uses unless told: the middle, on the log scale, of the best interval.
     best_interval_ : tuple (low, high) or None
-        The widest interval of λ with the best cross-validated accuracy.
+        The widest interval of λ with the best cross-validated accuracy, which is computed at
+        breakpoints and half-way between them.
     best_score_ : float or None
         That accuracy.
     cv_lambdas_, cv_accuracy_ : ndarrays or None
@@ -182,19 +191,20 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         self
         """
         check_positive("rho", self.rho)
-        if not 0 < self.lambda_min_ratio < 1:
+        check_positive("lambda_min_ratio", self.lambda_min_ratio)
+        if self.lambda_min_ratio >= 1:
             raise ValueError(
                 f"lambda_min_ratio must be between 0 and 1, got {self.lambda_min_ratio!r}"
             )
         data = self._check_data(X, y, sample_weight)
         self._fit_graph(data.X, data.index, stacklevel=3)
-        reduction = self._reduce(data)
+        reduction, space = self._reduce(data)
         self._ratio, self._coefficients = reduction.ratio, reduction.coefficients
         self.labelled_, self._targets = data.index, data.targets
         self._paths = self._follow(reduction, data, np.arange(len(data.index)))
         self._store_paths()
         self._choose(reduction, data)
-        self._store_machine(reduction, data)
+        self._store_machine(reduction, space, data)
         return self
 
     def decision_function(self, X: Any, lam: Any = None) -> np.ndarray:
@@ -216,19 +226,32 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
 
     def predict(self, X: Any, lam: Any = None) -> np.ndarray:
         """Return the class of each row at a λ, by default ``lambda_``; see `decision_function`."""
-        values = self._decide_at(X, lam)
-        flat = decisions(values.reshape(-1, values.shape[-1])).astype(int)
-        return self.classes_[flat.reshape(values.shape[:-1])]
+        return self.classes_[_decide_each(self._decide_at(X, lam)).astype(int)]
 
     def accuracy_path(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return λ at the breakpoints and between them, descending, and the accuracy there."""
+        """Return λ at the breakpoints and between them, descending, and the accuracy there.
+
+        Rows without a label do not count.
+        """
         lambdas = _between(self.lambdas_)
-        return lambdas, np.mean(self.predict(X, lambdas) == np.asarray(y), axis=1)
+        return lambdas, self.accuracy(X, y, lambdas)
+
+    def accuracy(self, X: Any, y: Any, lambdas: Any) -> np.ndarray:
+        """Return the accuracy at each λ of an array, on the rows of X that have a label in y."""
+        values, known = labelled_rows(y, self.unlabeled)
+        if len(values) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
+        if not known.any():
+            raise ValueError("no row of y has a label, so there is no accuracy")
+        X, truth, lambdas = X[known], values[known], np.atleast_1d(lambdas)
+        blocks = row_blocks(len(lambdas), max(1, _BLOCK_ENTRIES // (len(truth) + 1)))
+        found = [np.mean(self.predict(X, lambdas[block]) == truth, axis=1) for block in blocks]
+        return np.concatenate(found)
 
     # The reduced kernel.
 
-    def _reduce(self, data: LabelledData) -> Reduction:
-        """Return the reduction for μ = 1/ρ, with coefficients as the machine stores them."""
+    def _reduce(self, data: LabelledData) -> tuple[Reduction, Space]:
+        """Return the reduction for μ = 1/ρ, with coefficients in the space of the machine."""
         X, (n, d), ratio = data.X, data.X.shape, 1.0 / self.rho
         S, kernel = self.graph_.laplacian_, self._make_kernel(X)
         self.kernel_ = kernel
@@ -239,24 +262,23 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         if needed > budget:
             raise MemoryError(
                 f"the path needs {format_size(needed)} for {n} rows and memory_limit allows "
-                f"{format_size(budget)}: fit fewer unlabelled rows, use kernel='linear', or raise "
+                f"{format_size(budget)}: fit fewer unlabelled rows, map the rows to fewer features "
+                "(such as sklearn.kernel_approximation.Nystroem) with kernel='linear', or raise "
                 "memory_limit"
             )
-        if in_basis:
-            assert kernel is not None
-            return BasisReductions(kernel.prepare(X).data, S, data.index).at(ratio)
         if kernel is None:
-            return reduce_dense(dense_operator(X, 0.0), S, data.index, ratio)
-        gram = gram_operator(kernel, kernel.prepare(X), "float64")
+            space: Space = KernelSpace(dense_operator(X, 0.0))
+            return reduce_dense(space.gram, S, data.index, ratio), space
+        rows = kernel.prepare(X)
+        if in_basis:
+            return BasisReductions(rows.data, S, data.index).at(ratio), LinearSpace(rows.data)
+        gram = gram_operator(kernel, rows, "float64")
         reduction = reduce_dense(gram, S, data.index, ratio)
-        if linear:
-            rows = kernel.prepare(X).data
-            reduction = replace(
-                reduction,
-                coefficients=np.asarray(rows.T @ reduction.coefficients),
-                values=lambda weights: np.asarray(rows @ weights),
-            )
-        return reduction
+        if not linear:
+            return reduction, KernelSpace(gram)
+        space = LinearSpace(rows.data, gram)
+        coefficients = space.coef_of(reduction.coefficients)
+        return replace(reduction, coefficients=coefficients, values=space.values_of), space
 
     def _follow(
         self, reduction: Reduction, data: LabelledData, rows: np.ndarray
@@ -268,7 +290,8 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
             t, sigma = None, 0.0
         elif self._constants_are_free():
             t, sigma = np.ones(len(rows)), 0.0
-        G, weights = reduction.R[np.ix_(rows, rows)] / self.rho, data.weights[rows]
+        weights = fold_weights(data, rows, self.class_weight, self.classes_.dtype)
+        G = reduction.R[np.ix_(rows, rows)] / self.rho
         return [
             hinge_path(G, y, weights, t, sigma, ratio=self.lambda_min_ratio)
             for y in data.targets[rows].T
@@ -291,10 +314,10 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
 
     def _store_paths(self) -> None:
         paths = self._paths
-        end = max((path.lambdas[-1] for path in paths if len(path.lambdas) > 1), default=0.0)
+        end = max((path.lambdas[-1] for path in paths if not path.constant), default=0.0)
         lambdas = np.unique(np.concatenate([path.lambdas for path in paths]))[::-1]
         self.lambdas_ = lambdas[lambdas >= end]
-        self._constant = all(len(path.lambdas) == 1 for path in paths)
+        self._constant = all(path.constant for path in paths)
         found = [path.at(self.lambdas_) for path in paths]
         self.coef_path_ = np.stack([a for a, _ in found], axis=1)
         self.intercept_path_ = (
@@ -312,55 +335,68 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         if len(folds) == 0:
             return
         paths = [self._follow(reduction, data, train) for train, _ in folds]
-        ends = [path.lambdas[-1] for each in paths for path in each if len(path.lambdas) > 1]
+        ends = [path.lambdas[-1] for each in paths for path in each if not path.constant]
         end = max(ends, default=0.0)
         lambdas = _between(self.lambdas_)
         lambdas = lambdas[lambdas >= min(end, lambdas[0])]
         right = np.zeros(len(lambdas))
+        blocks = row_blocks(len(lambdas), max(1, _BLOCK_ENTRIES // data.targets.size))
         for (train, test), each in zip(folds, paths, strict=True):
-            c, b = self._shares(each, data.targets[train], lambdas)
-            values = reduction.R[np.ix_(test, train)] @ c
-            values += reduction.t[test][:, None] * b[:, None, :]
-            found = decisions(values.reshape(-1, values.shape[-1])).reshape(values.shape[:-1])
-            right += (found == decisions(data.targets[test])).sum(axis=1)
+            R, t = reduction.R[np.ix_(test, train)], reduction.t[test][:, None]
+            for block in blocks:
+                c, b = self._shares(each, data.targets[train], lambdas[block])
+                found = _decide_each(R @ c + t * b[:, None, :])
+                right[block] += (found == decisions(data.targets[test])).sum(axis=1)
         self.cv_lambdas_ = lambdas
         self.cv_accuracy_ = right / sum(len(test) for _, test in folds)
         self.best_score_ = float(self.cv_accuracy_.max())
         self.best_interval_ = _widest(lambdas, self.cv_accuracy_ == self.best_score_)
         self.lambda_ = float(np.sqrt(self.best_interval_[0] * self.best_interval_[1]))
 
-    def _folds(self, data: LabelledData) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, data: LabelledData) -> list[Fold]:
         known = data.values[data.index].astype(self.classes_.dtype)
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
             if cv < 2:
                 raise ValueError(f"cv must be at least 2 folds, a splitter or None, got {cv!r}")
             cv = min(int(cv), int(np.unique(known, return_counts=True)[1].min()))
-        if cv is None or cv == 1:
+        if cv is None or (isinstance(cv, int) and cv == 1):
             return []
-        splitter = check_cv(cv, known, classifier=True)
-        return list(splitter.split(data.X[data.index], known))
+        return labelled_folds(cv, data, known, classifier=True)
 
-    def _store_machine(self, reduction: Reduction, data: LabelledData) -> None:
-        """Store the machine at ``lambda_`` and how the paths ended."""
-        lam = self.lambda_
+    def _store_machine(self, reduction: Reduction, space: Space, data: LabelledData) -> None:
+        """Store the machine at ``lambda_``, how far it is from the optimum, and how paths ended."""
+        lam, S = self.lambda_, self.graph_.laplacian_
         c, b = (part[0] for part in self._shares(self._paths, data.targets, np.array([lam])))
         coef, values = reduction.expand(c, b)
+        risk = RegularizedRisk(
+            space=space,
+            loss=Hinge(),
+            labelled=data.index,
+            targets=data.targets,
+            weights=data.weights,
+            smoothness=S,
+            reg_ambient=lam * self.rho / 2.0,
+            reg_manifold=lam / 2.0,
+            fit_intercept=bool(self.fit_intercept),
+        )
         problem = reduction.problem(
-            Hinge(), data.targets, data.weights, lam * self.rho / 2.0, self.fit_intercept
+            Hinge(), data.targets, data.weights, risk.reg_ambient, risk.fit_intercept
         )
-        objective = problem.objective(c, b)
+        step = exact_step(
+            risk,
+            Function(coef, b, values, S @ values),
+            -risk.reg_ambient * c,
+            len(self.lambdas_),
+            1e-3,
+            partial(problem.leave_one_out, c),
+        )
         given_up = [path.lambdas[-1] for path in self._paths if not path.complete]
-        step = Step(
-            iteration=len(self.lambdas_),
-            function=Function(coef, b, values, np.zeros_like(values)),
-            objective=float(objective.sum()),
-            gap=float(np.maximum(objective - problem.lower_bound(c, b), 0.0).sum()),
-            passes=0,
-            converged=len(given_up) == 0,
-            leave_one_out=lambda: problem.leave_one_out(c, values[data.index]),
-            remark=f"a path was given up at λ = {max(given_up):.3g}" if given_up else "",
-        )
+        if given_up:
+            remark = f"rounding has ended a path at λ = {max(given_up):.3g}; {FEW_DIGITS} (rho)"
+            step = replace(step, converged=False, remark=remark)
+        elif not step.converged:
+            step = replace(step, remark=f"{FEW_DIGITS} (rho)")
         step, result = self._drive("path", iter([step]), len(self.lambdas_) + 1, [], stacklevel=4)
         self._store(data.X, step.function, result)
         self._store_labels(data, step)
@@ -378,7 +414,7 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         if not self._constant and (lambdas < (1.0 - 1e-12) * self.lambdas_[-1]).any():
             raise ValueError(
                 f"lam={lambdas.min():.3g} is below the end of the path, {self.lambdas_[-1]:.3g}: "
-                "fit with a smaller lambda_min_ratio"
+                "fit with a smaller lambda_min_ratio, unless f would be rounding there"
             )
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         c, b = self._shares(self._paths, self._targets, lambdas)
@@ -391,6 +427,11 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
 
     def _default_graph(self) -> KNNGraph:
         return regression_graph()
+
+
+def _decide_each(values: np.ndarray) -> np.ndarray:
+    """Return the decisions of values of shape (…, n, columns), shape (…, n)."""
+    return decisions(values.reshape(-1, values.shape[-1])).reshape(values.shape[:-1])
 
 
 def _between(lambdas: np.ndarray) -> np.ndarray:

@@ -9,40 +9,46 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
 
 from ..arrays.memory import format_size, memory_budget
 from ..estimators.checks import check_count, check_not_negative, check_positive
 from ..estimators.classifier import LabelledData
+from ..estimators.folds import Fold, labelled_folds
 from ..estimators.manifold import ManifoldEstimator
 from ..graphs import KNNGraph
 from ..kernels import Kernel, LinearKernel, gram_operator
 from ..losses import Loss
 from ..operators import DenseOperator
+from ..risk import RegularizedRisk
 from ..solvers import (
+    FEW_DIGITS,
     BasisReductions,
     Reduction,
     Step,
     basis_bytes,
     cholesky_basis,
     decisions,
-    drive,
+    exact_step,
     expansion_of,
 )
-from ..spaces import Function, kmeans_landmarks, landmark_features, submatrix_features
+from ..spaces import (
+    Function,
+    LinearSpace,
+    kmeans_landmarks,
+    landmark_features,
+    submatrix_features,
+)
 
 #: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.
 GRID = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-
-#: Positions among the labelled rows: those whose labels are used, and those held out.
-Fold = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class GridEstimator(ManifoldEstimator):
 
     warm_start = False
     callback = None
+    verbose = 0
 
     def _loss(self) -> Loss:
         raise NotImplementedError(f"{type(self).__name__} must implement _loss")
@@ -91,7 +98,7 @@ class GridEstimator(ManifoldEstimator):
         """
         loss = self._loss()
         closed = self.cv is None and loss.is_quadratic  # leave-one-out in closed form
-        folds = [2 * (np.arange(len(data.index)),)] if closed else self._folds(data)
+        folds = self._folds(data, closed)
         axes = _axis("reg_ambient", self.reg_ambient), _axis("reg_manifold", self.reg_manifold)
         gammas, graphs = _choices(self.gamma), _choices(self.graph)
         params: list[dict[str, Any]] = []
@@ -120,33 +127,23 @@ class GridEstimator(ManifoldEstimator):
 
     # The grid: which cells, which folds, which basis.
 
-    def _folds(self, data: LabelledData) -> list[Fold]:
+    def _folds(self, data: LabelledData, closed: bool) -> list[Fold]:
         l, y, classifier = len(data.index), data.values[data.index], is_classifier(self)
-        cv = 5 if self.cv is None else self.cv
         if classifier:
             y = y.astype(self.classes_.dtype)
+        cv = 5 if self.cv is None else self.cv
         if isinstance(cv, (int, np.integer)) and cv > 1:
             most = int(np.unique(y, return_counts=True)[1].max()) if classifier else l
             if most < 2:
                 raise ValueError(
-                    "no class has two labels, so there is nothing to learn from when one is held "
-                    "out: label more rows, or choose the weights yourself with the machine that "
-                    f"has no grid ({type(self).__name__.removesuffix('CV')})"
+                    "no class has two labels (or there is one target), so there is nothing to "
+                    "learn from when one is held out: label more rows, or choose the weights "
+                    f"yourself with {type(self).__name__.removesuffix('CV')}"
                 )
             cv = min(int(cv), most)
-        if hasattr(cv, "__iter__") and not hasattr(cv, "split"):  # of all rows, labelled or not
-            place = np.full(data.X.shape[0], -1)
-            place[data.index] = np.arange(l)
-            folds = [tuple(place[part][place[part] >= 0] for part in fold) for fold in cv]
-        else:
-            splitter = check_cv(cv, y, classifier=classifier)
-            folds = list(splitter.split(data.X[data.index], y))
-        if len(folds) == 0 or any(len(train) == 0 or len(test) == 0 for train, test in folds):
-            raise ValueError(
-                "cv gives no fold, or one without a labelled row to learn from or to score: use "
-                "fewer folds, or LabeledKFold, or label more rows"
-            )
-        return folds
+        if closed:
+            return [2 * (np.arange(l),)]
+        return labelled_folds(cv, data, y, classifier=classifier)
 
     def _with(self, name: str, value: Any) -> Self:
         """Return a copy with another value of a parameter, fitted graphs and all."""
@@ -174,13 +171,14 @@ class GridEstimator(ManifoldEstimator):
                     "n_landmarks is for kernels that are not linear, and at most the number of "
                     f"rows ({n}); got n_landmarks={m} with kernel={self.kernel!r}"
                 )
-            _check_room(8 * n * m + basis_bytes(n, m, *sizes), budget, n)
+            _check_room(8 * n * m + basis_bytes(n, m, *sizes), budget, n, "lower n_landmarks")
             return _landmark_basis(kernel, X, m, self._rng())
         if linear and d <= n:
-            _check_room(basis_bytes(n, d, *sizes), budget, n)
+            _check_room(basis_bytes(n, d, *sizes), budget, n, "use fewer columns")
             assert kernel is not None
             return _Basis(kernel.prepare(X).data, lambda theta: theta)
-        _check_room(8 * n * n + basis_bytes(n, n, *sizes), budget, n)
+        advice = "pass n_landmarks (such as 1000) to search in the span of so many functions"
+        _check_room(8 * n * n + basis_bytes(n, n, *sizes), budget, n, advice)
         if kernel is None:
             K = np.array(X, dtype=np.float64)
         else:
@@ -222,7 +220,6 @@ class GridEstimator(ManifoldEstimator):
                 values = reduction.R[test][:, train] @ c + np.outer(reduction.t[test], b)
                 if closed:
                     values = problem.leave_one_out(c, values)
-                    values[:] = values if len(train) > 1 else np.nan
                 held.append(values)
             yield (ambient, manifold), held
 
@@ -240,7 +237,7 @@ class GridEstimator(ManifoldEstimator):
             given = given.astype(self.classes_.dtype)
         else:
             predicted = _PredictedNumbers(values)
-        return float(get_scorer(self.scoring)(predicted, np.zeros((len(test), 1)), given))
+        return float(get_scorer(self.scoring)(predicted, data.X[data.index[test]], given))
 
     def _store_table(
         self, params: list[dict], scores: np.ndarray, losses: np.ndarray, best: int, closed: bool
@@ -272,20 +269,29 @@ class GridEstimator(ManifoldEstimator):
         problem = reduction.problem(loss, data.targets, data.weights, ambient, self.fit_intercept)
         c, b, steps = problem.solve()
         theta, values = reduction.expand(c, b)
-        f = Function(setting.basis.expand(theta), b, values, np.zeros_like(values))
-        objective = problem.objective(c, b)
-        step = Step(
-            iteration=steps,
-            function=f,
-            objective=float(objective.sum()),
-            gap=float(np.maximum(objective - problem.lower_bound(c, b), 0.0).sum()),
-            passes=0,
-            converged=True,
-            leave_one_out=lambda: problem.leave_one_out(c, values[data.index]),
+        S = setting.graph.laplacian_
+        risk = RegularizedRisk(
+            space=LinearSpace(setting.basis.H),
+            loss=loss,
+            labelled=data.index,
+            targets=data.targets,
+            weights=data.weights,
+            smoothness=S,
+            reg_ambient=ambient,
+            reg_manifold=self.best_params_["reg_manifold"],
+            fit_intercept=bool(self.fit_intercept),
         )
+        leave_one_out = partial(problem.leave_one_out, c)
+        f = Function(theta, b, values, S @ values)
+        step = exact_step(risk, f, -ambient * c, steps, 1e-3, leave_one_out)
+        if not step.converged:
+            step = replace(step, remark=FEW_DIGITS)
+        f = replace(f, coef=setting.basis.expand(theta))
+        step = replace(step, function=f)
         self.graph_, self.kernel_ = setting.graph, setting.kernel
         self._find_reach(data.index, stacklevel=stacklevel + 1)
-        self._store(data.X, f, drive("grid", iter([step]), max_iter=1)[1])
+        _, result = self._drive("grid", iter([step]), steps + 1, [], stacklevel=stacklevel + 1)
+        self._store(data.X, f, result)
         if setting.basis.landmarks is not None:
             self.landmarks_ = setting.basis.landmarks
         return step
@@ -353,13 +359,13 @@ def _landmark_basis(kernel: Kernel | None, X: Any, m: int, rng: np.random.Genera
     return _Basis(features.values, lambda theta: features.back @ theta, centres)
 
 
-def _check_room(needed: int, budget: int, n: int) -> None:
+def _check_room(needed: int, budget: int, n: int, advice: str) -> None:
     if needed > budget:
         raise MemoryError(
             f"the grid of {n} rows needs {format_size(needed)} and memory_limit allows "
-            f"{format_size(budget)}: pass n_landmarks (such as 1000) to search in the span of so "
-            "many functions, fit fewer unlabelled rows, or raise memory_limit. Iterative solvers "
-            "are not used here, because scores of solutions that have not converged mean nothing"
+            f"{format_size(budget)}: {advice}, fit fewer unlabelled rows, or raise memory_limit. "
+            "Iterative solvers are not used here, because scores of solutions that have not "
+            "converged mean nothing"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..estimators.classifier import KernelClassifier, LabelledData
 from ..estimators.docstrings import documented
+from ..estimators.folds import fold_weights
 from ..estimators.regressor import KernelRegressor, regression_graph
 from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss, SquaredLoss
@@ -42,20 +43,12 @@ class GridClassifier(KernelClassifier, GridEstimator):
         return self
 
     def _fold_weights(self, data: LabelledData, train: np.ndarray) -> np.ndarray:
-        if not isinstance(self.class_weight, str):
-            return data.weights[train]
-        # Labelled rows of weight zero count as well, as they do in a fit.
-        rows = data.index[train]
-        seen = np.append(rows, np.setdiff1d(np.flatnonzero(data.labelled), data.index))
-        known = data.values[seen].astype(self.classes_.dtype)
-        present, place, counts = np.unique(known, return_inverse=True, return_counts=True)
-        balanced = len(known) / (len(present) * counts)
-        return data.row_weights[rows] * balanced[place[: len(rows)]]
+        return fold_weights(data, train, self.class_weight, self.classes_.dtype)
 
 
 @documented
 class LapSVCCV(GridClassifier):
-    """`LapSVC` that chooses γ_A and γ_I by cross-validation, for little more than one fit.
+    """`LapSVC` that chooses γ_A and γ_I by cross-validation, for the price of a few fits.
 
     The whole grid, all folds and all classes come from one reduction to the labelled rows for each
     ratio γ_I/γ_A. Folds hide labels and not rows: the rows held out stay in the graph.

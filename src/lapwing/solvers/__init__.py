@@ -1,6 +1,6 @@
 """Solvers: generators of steps that know neither kernels nor graphs, and their one driver."""
 
-from .dense import dense_bytes, eliminate, eliminate_features
+from .dense import FEW_DIGITS, dense_bytes, eliminate, eliminate_features, exact_step
 from .driver import Callback, SolverResult, Step, StoppingRule, drive
 from .embedded_ridge import EmbeddedRidge, block_solution, ridge_cg, ridge_cg_bytes, ridge_direct
 from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
@@ -29,6 +29,7 @@ from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from .svr import TubeProblem, tube_bytes, tube_steps
 
 __all__ = [
+    "FEW_DIGITS",
     "LEAST_MEMORY",
     "BasisReductions",
     "Callback",
@@ -58,6 +59,7 @@ __all__ = [
     "drive",
     "eliminate",
     "eliminate_features",
+    "exact_step",
     "expansion_of",
     "fit_smoother",
     "hinge_path",

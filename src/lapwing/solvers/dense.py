@@ -24,6 +24,11 @@ from .reduction import COLUMN_BLOCK, reduce_dense, smoothness_in_basis, to_dense
 #: From the values of the labelled rows to those without the help of their own label.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
 
+#: Why an exact method can be far from the optimum, and what to do.
+FEW_DIGITS = (
+    "values of the kernel leave too few digits for the ratio of the two weights: scale the columns "
+    "of X so that kernel values are of order one, or give the norm more weight"
+)
 #: Gap that is zero for an objective that may be zero itself.
 _ROUNDING = 1e-12
 
@@ -47,7 +52,7 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     expansion, values = reduction.expand(c, b)
     f = Function(risk.space.coef_of(expansion), b, values, S @ values)
     leave_one_out = partial(problem.leave_one_out, c)
-    yield _exact_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
+    yield exact_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
 
 
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -81,7 +86,7 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     coef = solve_triangular(lower, half_coef, lower=True, trans="T")
     values = np.asarray(X @ coef) + b
     f = Function(coef, b, values, S @ values)
-    yield _exact_step(risk, f, slope, steps, tol, leave_one_out)
+    yield exact_step(risk, f, slope, steps, tol, leave_one_out)
 
 
 def _ridge(
@@ -103,7 +108,7 @@ def _ridge(
     return theta[:d], b, weights * (H @ theta - risk.targets), leave_one_out
 
 
-def _exact_step(
+def exact_step(
     risk: RegularizedRisk,
     f: Function,
     slope: np.ndarray,
@@ -111,6 +116,7 @@ def _exact_step(
     tol: float,
     leave_one_out: LeaveOneOut,
 ) -> Step:
+    """Return a solution with its distance from the optimum, measured on all rows."""
     objective = float(risk.objective(f).sum())
     gap = float(risk.gap_bound(f, slope).sum())
     return Step(

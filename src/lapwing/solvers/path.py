@@ -64,6 +64,11 @@ class SolutionPath:
     above: int
     complete: bool = True
 
+    @property
+    def constant(self) -> bool:
+        """Whether nothing ever happens on the path."""
+        return len(self.lambdas) == 1 and self.complete
+
     def at(self, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a of shape (k, l) and β of shape (k,) for k values of λ.
 
@@ -157,7 +162,7 @@ class _HingePath(Tracer):
         elif abs(excess) <= 1e-12 * upper.sum():  # Lemma 1: all multipliers at their bounds
             reach = Q @ self.a
             self.beta = (reach[q < 0].max() - reach[q > 0].max()) / 2.0
-        self.lam = 4.0 * max(self.size, floor) if floor > 0 else 1.0
+        self.lam = 4.0 * max(self.size, floor) or 1.0
         if self.free and abs(excess) > 1e-12 * upper.sum():
             self._start_unbalanced(np.sign(excess))
         self.g = Q @ self.a + q * self.beta - self.lam

@@ -20,7 +20,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve, solve_triangular
+from scipy.linalg import (
+    LinAlgError,
+    cho_factor,
+    cho_solve,
+    lu_factor,
+    lu_solve,
+    solve_triangular,
+)
 from scipy.linalg.lapack import dpstrf
 
 from ..arrays.threads import map_blocks, row_blocks
@@ -174,7 +181,14 @@ class BasisReductions:
         if mu > 0:
             system = mu * self._M
             system[np.diag_indices(len(system))] += 1.0
-            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            try:
+                factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+            except LinAlgError as error:
+                raise ValueError(
+                    f"the matrix for the ratio γ_I/γ_A = {mu:.3g} is not positive definite in "
+                    "double precision: values of the kernel are too large. Scale the columns of X "
+                    "(sklearn.preprocessing.StandardScaler) so that they are of order one"
+                ) from error
             coefficients = cho_solve(factor, self._rhs, check_finite=False)
             if mu * self._norm > _REFINED:  # one step of refinement, without the rounding of M
                 bent = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
