@@ -221,7 +221,7 @@ class LeastNorm(Tracer):
     def __init__(self, Q: np.ndarray, upper: np.ndarray, base: np.ndarray) -> None:
         super().__init__(Q, upper, np.ones(len(Q)), 0.0)
         self.size = max(self.size, float(np.abs(base).max(initial=0.0)))
-        self.at_rest = self.quiet = _AT_REST * float(np.mean(np.diag(Q)))
+        self.at_rest = self.quiet = _AT_REST * float(np.abs(np.diag(Q)).mean())
         self.a, self.beta, self.base, self.g = np.zeros(len(Q)), 0.0, base, base.copy()
 
     def run(self, total: float) -> None:
