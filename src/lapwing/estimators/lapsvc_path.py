@@ -226,7 +226,8 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
 
     def predict(self, X: Any, lam: Any = None) -> np.ndarray:
         """Return the class of each row at a λ, by default ``lambda_``; see `decision_function`."""
-        return self.classes_[_decide_each(self._decide_at(X, lam)).astype(int)]
+        found = _decide_each(self._decide_at(X, lam)).astype(int)
+        return self.classes_[found]
 
     def accuracy_path(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return λ at the breakpoints and between them, descending, and the accuracy there.

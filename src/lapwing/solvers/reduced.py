@@ -253,4 +253,4 @@ def definite_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         values, vectors = np.linalg.eigh(A)
         keep = values > values[-1] * len(A) * np.finfo(float).eps
         vectors, values = vectors[:, keep], values[keep]
-        return lambda rhs: vectors @ ((vectors.T @ rhs) / values)
+        return lambda rhs: (vectors / values) @ (vectors.T @ rhs)
