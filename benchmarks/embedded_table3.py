@@ -25,8 +25,8 @@ What differs from the paper:
   was tried came below 7 %; the equalisation was adopted after seeing that.
 
 The kernel is rbf of width n²/Σ‖xᵢ − xⱼ‖², the graph and the number of eigenvectors are those of
-Table I and §V-C: 6 neighbours and 10 eigenvectors, for MNIST 20 and 20. The weights of the graph are
-exp(−d/2σ²) with d not squared, as the paper prints them; --weights heat squares d.
+Table I and §V-C: 6 neighbours and 10 eigenvectors, for MNIST 20 and 20. The weights of the graph
+are exp(−d/2σ²) with d not squared, as the paper prints them; --weights heat squares d.
 
 For extended USPS the same machines also predict the 266 079 shifted training images, which no
 graph has seen (Table IV).
