@@ -240,6 +240,7 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
     def accuracy(self, X: Any, y: Any, lambdas: Any) -> np.ndarray:
         """Return the accuracy at each λ of an array, on the rows of X that have a label in y."""
         values, known = labelled_rows(y, self.unlabeled)
+        X = X if hasattr(X, "shape") else np.asarray(X)
         if len(values) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
         if not known.any():

@@ -71,7 +71,6 @@ class ElbowSystem:
             return np.linalg.lstsq(system, rhs, rcond=None)[0]
 
     def _rebuild(self, rows: np.ndarray) -> None:
-        """Compute the inverse afresh."""
         k = len(rows)
         self._clear(k)
         self._inverse[: k + 1, : k + 1] = self._eliminate(rows, np.eye(k + 1))

@@ -35,6 +35,7 @@ from ..losses import Loss
 from ..operators import DenseOperator, Operator
 from .reduced import ReducedProblem
 
+#: Columns of I + μSK that are formed at once.
 COLUMN_BLOCK = 256
 #: Entries of a block of columns in products with the smoothness.
 _BLOCK_ENTRIES = 16_000_000
