@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..kernels import CallableKernel, Kernel, LinearKernel, PolynomialKernel, make_kernel
@@ -46,6 +47,19 @@ class KernelEstimator(BaseEstimator):
         kernel = make_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         _check_kernel(kernel, X)
         return kernel
+
+    def _draw_seed(self) -> None:
+        """Draw the seed of a fit; a warm one keeps that of the last, and with it the landmarks."""
+        if self.warm_start and hasattr(self, "_seed"):
+            return
+        if isinstance(self.random_state, np.random.Generator):
+            self._seed = int(self.random_state.integers(2**31))
+        else:
+            self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    def _rng(self) -> np.random.Generator:
+        """Return random numbers, the same at each call of one fit."""
+        return np.random.default_rng(self._seed)
 
     def _drive(
         self,

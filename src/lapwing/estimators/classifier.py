@@ -105,8 +105,12 @@ class LabelClassifier(ClassifierMixin):
         ``values`` are those of all rows, shape (n, columns), and ``held_out`` those of the
         labelled rows, each without the help of its own label where that is known.
         """
+        self._store_classes(data, decisions(values).astype(int), held_out)
+
+    def _store_classes(self, data: LabelledData, found: np.ndarray, held_out: np.ndarray) -> None:
+        """Do the same from the numbers of the classes found for all rows."""
         self._labels, self._row_weights = data.values, data.row_weights
-        self.transduction_ = self.classes_[decisions(values).astype(int)]
+        self.transduction_ = self.classes_[found]
         given = data.values[data.labelled]
         self.transduction_[data.labelled] = given.astype(self.classes_.dtype)
         self._temperature = _temperature(held_out, data.targets, data.row_weights[data.index])
@@ -260,6 +264,11 @@ class ManifoldClassifier(KernelClassifier, ManifoldEstimator):
 def per_class(values: np.ndarray) -> np.ndarray:
     """Return one score per class; two classes share a column with opposite signs."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
+
+
+def one_column(values: np.ndarray) -> np.ndarray:
+    """Return the second column minus the first for two classes; the values of more as they are."""
+    return values[:, 1:] - values[:, :1] if values.shape[1] == 2 else values
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

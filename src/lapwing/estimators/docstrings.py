@@ -32,7 +32,16 @@ _TOL = """\
     max_iter : int, default=1000
         Most iterations.
     random_state : int, RandomState or None, default=0
-        For the landmarks of the iterative solver.
+        For landmarks, those that the iterative solver uses included.
+"""
+_LANDMARKS = """\
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+"""
+_LANDMARKS_EXACT = """\
+        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
 """
 _RUN = """\
     warm_start : bool, default=False
@@ -96,16 +105,15 @@ _CV_SQUARED = """\
         Else folds over the labelled rows: a splitter sees these alone, and an iterable of (train,
         test) holds numbers of rows of X.
 """
-_GRID_RUN = """\
+_GRID_SCORING = """\
     scoring : str, callable or None, default=None
         Score of the rows held out, by scikit-learn's names, from classes or decision values (not
         from probabilities); None is accuracy for classes and the negative mean squared error for
         numbers. Of cells with the same score, that with the least
         mean loss on the rows held out is taken.
-    n_landmarks : int or None, default=None
-        Search among functions of so many k-means centres instead of all rows: n·m² operations and
-        n·m numbers, for more rows than an n × n matrix has room for.
-    random_state : int, Generator or None, default=0
+"""
+_GRID_RUN = """\
+    random_state : int, RandomState, Generator or None, default=0
         For the landmarks.
     memory_limit : int, str or None, default=None
         Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
@@ -141,6 +149,12 @@ _ATTRIBUTES = """\
     n_iter_ : int
         Iterations of the solver.
 """
+_LANDMARK_ATTRIBUTES = """\
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+"""
 _MELACCI = """\
     S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
     Journal of Machine Learning Research 12, 1149-1184.
@@ -149,7 +163,106 @@ _CHEN = """\
     L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
     Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
 """
+_PROTOTYPES = """\
+    n_prototypes : int or "auto", default="auto"
+        k, the prototypes of the function: k-means centres, or the distinct rows where these are
+        no more. "auto" is a tenth of the rows, from 20 to 500.
+    n_landmarks : int or None, default=None
+        m, the prototypes of the graph where they shall be others; None takes the same for both.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel k, which is also the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the mean squared
+        distance of the rows to their nearest prototype (for poly it is "scale"): a graph must join
+        near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_labeled : float or "scale", default="scale"
+        C₁ > 0, weight of the losses. The graph's term grows with the rows and their degrees;
+        "scale" grows along: the sum of all degrees over the sum of the labelled rows' weights.
+    reg_unlabeled : float, default=0.0
+        C₂ ≥ 0, pulls the values of unlabelled rows to zero.
+    normalize_rows : bool, default=True
+        Whether f is a weighted mean of the prototypes' values. Constants are then free, and f is
+        bounded far from all rows, where it would otherwise go to zero.
+    labeled_weight : float, default=1.0
+        How many rows a labelled row counts for in k-means: more makes prototypes come closer to
+        them.
+"""
+_PROTOTYPES_RUN = """\
+    random_state : int, RandomState or None, default=0
+        For k-means and the rows it looks at.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory to use beside X, in bytes or such as "8GB"; None is 60 % of what is free.
+"""
+_PROTOTYPES_ATTRIBUTES = """\
+    prototypes_ : ndarray of shape (k, d)
+        The prototypes vⱼ of the function.
+    landmarks_ : ndarray of shape (m, d)
+        The prototypes uᵢ of the graph.
+    coef_ : ndarray of shape (n_columns, k)
+        The values fⱼ of the prototypes.
+    kernel_ : Kernel
+        The kernel, with the number behind ``gamma``.
+    reg_labeled_ : float
+        The C₁ used.
+"""
+_PROTOTYPES_NOTES = """\
+    Cost: n·(m + k)·d operations for the similarities in each of three passes over the rows, and
+    n·k·(m + k) for the products; k-means looks at 100 rows a prototype, at least 20 000, and so do
+    "local", "scale" and "median". Memory: some m² + k² numbers, a tile of rows for each thread, and
+    those 100 rows. X is not copied; integers are turned into floats tile by tile.
+
+    Degrees of the low-rank graph may come out negative for rows that are far from all prototypes:
+    they are taken for zero. Negative eigenvalues of A = HᵀSH + C₂H_uᵀH_u are removed.
+
+    A pickle, or a copy, holds the prototypes but not the rows: `add_labels` needs these.
+"""
+_LANDMARK_ROWS = """\
+    n_landmarks : int, default=500
+        m, rows that stand for the others; at most all.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel, which is the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the mean squared
+        distance of the rows to their nearest landmark (for poly it is "scale"): a graph must join
+        near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+"""
+_CLASS_PRIOR = """\
+    class_prior : {None, "labeled", "equal"}, dict or array, default=None
+        Expected shares of the classes. The values of each class are scaled so that their sum over
+        all training rows is proportional to its share. None does not scale. "labeled" are the
+        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        class, by name or in the order of ``classes_``.
+"""
+_LANDMARK_RUN = """\
+    unlabeled : object, default=-1
+        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the labelled rows of each class.
+    random_state : int, RandomState or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory for matrices of landmarks, in bytes or such as "8GB"; None is 60 % of what is
+        free.
+"""
+_ZHANG = """\
+    K. Zhang, J. T. Kwok and B. Parvin (2009), "Prototype Vector Machine for Large Scale
+    Semi-Supervised Learning", ICML; eqs. (4)-(6), (9), (10). The right-hand side of (9) lacks C₁.
+"""
 _PIECES = {
+    "prototypes": _PROTOTYPES,
+    "prototypes_run": _PROTOTYPES_RUN,
+    "prototypes_attributes": _PROTOTYPES_ATTRIBUTES,
+    "prototypes_notes": _PROTOTYPES_NOTES,
+    "zhang": _ZHANG,
+    "landmark_rows": _LANDMARK_ROWS,
+    "class_prior": _CLASS_PRIOR,
+    "landmark_run": _LANDMARK_RUN,
     "kernel": _KERNEL,
     "regularization": _REGULARIZATION,
     "graph": _GRAPH,
@@ -162,8 +275,10 @@ _PIECES = {
     "grid": _GRID,
     "graph_grid": _GRAPH_GRID,
     "cv_squared": _CV_SQUARED,
-    "grid_run": _GRID_RUN,
+    "grid_run": _GRID_SCORING + _LANDMARKS + _GRID_RUN,
     "grid_attributes": _GRID_ATTRIBUTES,
+    "landmarks": _LANDMARKS + _LANDMARKS_EXACT,
+    "landmark_attributes": _LANDMARK_ATTRIBUTES,
     "linear": _LINEAR,
     "attributes": _ATTRIBUTES,
     "melacci": _MELACCI,

@@ -46,6 +46,7 @@ class LapSVC(ManifoldClassifier):
     stopping : {{"optimal", "stability", "validation", "mixed"}}, default="optimal"
         Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
         validation rows, or both; "optimal" uses ``tol`` alone.
+    {landmarks}
     {common}
 
     Attributes
@@ -54,6 +55,7 @@ class LapSVC(ManifoldClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    {landmark_attributes}
     {attributes}
 
     Notes
@@ -95,6 +97,7 @@ class LapSVC(ManifoldClassifier):
         class_weight: Any = None,
         solver: str = "auto",
         stopping: str = "optimal",
+        n_landmarks: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Any = 0,
@@ -116,6 +119,7 @@ class LapSVC(ManifoldClassifier):
         self.class_weight = class_weight
         self.solver = solver
         self.stopping = stopping
+        self.n_landmarks = n_landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -159,6 +163,7 @@ class LapRLSClassifier(ManifoldClassifier):
     stopping : {{"optimal", "stability", "validation", "mixed"}}, default="optimal"
         Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
         validation rows, or both; "optimal" uses ``tol`` alone.
+    {landmarks}
     {common}
 
     Attributes
@@ -167,6 +172,7 @@ class LapRLSClassifier(ManifoldClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    {landmark_attributes}
     {attributes}
 
     Notes
@@ -202,6 +208,7 @@ class LapRLSClassifier(ManifoldClassifier):
         class_weight: Any = None,
         solver: str = "auto",
         stopping: str = "optimal",
+        n_landmarks: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Any = 0,
@@ -222,6 +229,7 @@ class LapRLSClassifier(ManifoldClassifier):
         self.class_weight = class_weight
         self.solver = solver
         self.stopping = stopping
+        self.n_landmarks = n_landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -251,12 +259,14 @@ class LapRLSRegressor(ManifoldRegressor):
         "direct" factors a dense n × n matrix; "pcg" is the preconditioned conjugate gradient of
         the paper; "auto" factors up to about 10 000 rows and iterates above, to a certified
         distance from the optimum.
+    {landmarks}
     {common}
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
+    {landmark_attributes}
     {attributes}
 
     Notes
@@ -291,6 +301,7 @@ class LapRLSRegressor(ManifoldRegressor):
         fit_intercept: bool = True,
         unlabeled: Any = np.nan,
         solver: str = "auto",
+        n_landmarks: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Any = 0,
@@ -309,6 +320,7 @@ class LapRLSRegressor(ManifoldRegressor):
         self.fit_intercept = fit_intercept
         self.unlabeled = unlabeled
         self.solver = solver
+        self.n_landmarks = n_landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.utils import check_random_state
+from scipy.linalg import LinAlgError
 
 from ..arrays.memory import format_size, memory_budget
 from ..graphs import KNNGraph
@@ -30,9 +30,11 @@ from ..losses import Loss
 from ..operators import Operator, TileOperator
 from ..risk import RegularizedRisk
 from ..solvers import (
+    FEW_DIGITS,
     SolverResult,
     Step,
     StoppingRule,
+    basis_bytes,
     dense_bytes,
     eliminate,
     eliminate_features,
@@ -40,9 +42,19 @@ from ..solvers import (
     manifold_cg_bytes,
     pcg,
 )
-from ..spaces import Function, KernelSpace, LinearSpace, Space
+from ..spaces import (
+    Function,
+    KernelSpace,
+    LinearSpace,
+    Space,
+    kmeans_landmarks,
+    landmark_features,
+    submatrix_features,
+)
 from .base import KernelEstimator
-from .checks import check_not_negative, check_positive
+from .checks import check_count, check_not_negative, check_positive
+from .graph_choice import resolve_graph
+from .margin_space import Landmarks
 
 logger = logging.getLogger("lapwing")
 
@@ -66,6 +78,8 @@ class ManifoldEstimator(KernelEstimator):
     solver: str
     tol: float
     max_iter: int
+    #: Of the machines that have the parameter.
+    n_landmarks: int | None = None
 
     def _fit(
         self,
@@ -83,10 +97,16 @@ class ManifoldEstimator(KernelEstimator):
         ``stacklevel`` leads from here to the user's call of fit.
         """
         self._check_regularization()
+        self._draw_seed()
         self._fit_graph(X, labelled, stacklevel=stacklevel + 1)
         start = self._previous_solution(X) if self.warm_start else None
         self._exact_gram: Operator | None = None
-        kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
+        landmarks: Landmarks | None = None
+        if self.n_landmarks is None:
+            kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
+        else:
+            kernel, landmarks = self._plan_landmarks(X, len(labelled), loss)
+            space, method = LinearSpace(landmarks.features.values), "eliminate_features"
         self.kernel_ = kernel
         risk = RegularizedRisk(
             space=space,
@@ -99,9 +119,17 @@ class ManifoldEstimator(KernelEstimator):
             reg_manifold=float(self.reg_manifold),
             fit_intercept=bool(self.fit_intercept),
         )
-        step, result = self._solve(risk, method, rules(kernel), start, stacklevel + 1)
+        checks = rules(kernel)
+        if landmarks is not None:
+            checks = []  # they look at expansions over rows, and one exact step needs none
+        step, result = self._solve(risk, method, checks, start, stacklevel + 1)
         del self._exact_gram
+        if landmarks is not None:
+            coef = landmarks.expansion(step.function.coef, kernel, X)
+            step = replace(step, function=replace(step.function, coef=coef))
         self._store(X, step.function, result)
+        if landmarks is not None and landmarks.centres is not None:
+            self.landmarks_ = landmarks.centres
         return step
 
     def _solve(
@@ -119,9 +147,8 @@ class ManifoldEstimator(KernelEstimator):
             expansion = None
             if start is not None and isinstance(risk.space, KernelSpace):
                 expansion = start[0] if len(start[0]) == risk.n_rows else None
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             steps = manifold_cg(
-                risk, tol=self.tol, rng=rng, start=expansion, exact=self._exact_gram
+                risk, tol=self.tol, rng=self._rng(), start=expansion, exact=self._exact_gram
             )
         else:
             solve = eliminate_features if method == "eliminate_features" else eliminate
@@ -129,7 +156,10 @@ class ManifoldEstimator(KernelEstimator):
         max_iter = self.max_iter
         if method == "manifold_cg":
             max_iter = min(max_iter, self._iteration_room(risk))
-        return self._drive(method, steps, max_iter, rules, stacklevel=stacklevel + 1)
+        try:
+            return self._drive(method, steps, max_iter, rules, stacklevel=stacklevel + 1)
+        except LinAlgError as error:
+            raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
 
     def _refit_settings(self) -> dict[str, Any]:
         return {**super()._refit_settings(), "graph": self.graph_}
@@ -160,33 +190,7 @@ class ManifoldEstimator(KernelEstimator):
             )
 
     def _resolve_graph(self, X: Any) -> KNNGraph:
-        graph = self.graph
-        if sp.issparse(graph) or isinstance(graph, np.ndarray):
-            graph = KNNGraph.from_affinity(graph, normalized=self._default_graph().normalized)
-        elif graph is None:
-            graph = self._default_graph()
-        elif not isinstance(graph, KNNGraph):
-            raise TypeError(
-                f"graph must be a KNNGraph, an affinity matrix or None, got {type(graph).__name__}"
-            )
-        if self.kernel == "precomputed" and graph.metric != "precomputed":
-            if not hasattr(graph, "affinity_"):
-                graph = clone(graph).set_params(metric="precomputed")
-            elif graph.n_samples_ == X.shape[0]:
-                return graph  # fitted on the rows themselves, which are not given here
-            else:
-                raise ValueError(
-                    f"the graph was fitted to {graph.n_samples_} rows and the precomputed kernel "
-                    f"has {X.shape[0]}: fit the graph to the same rows, or pass an unfitted one"
-                )
-        if graph.fitted_to(X):
-            return graph
-        if hasattr(graph, "affinity_") and not hasattr(graph, "n_features_in_"):
-            raise ValueError(
-                f"the affinity matrix has {graph.n_samples_} rows and X has {X.shape[0]}: "
-                "they must describe the same rows"
-            )
-        return clone(graph).fit(X)
+        return resolve_graph(self.graph, X, self._default_graph(), self.kernel == "precomputed")
 
     def _plan(self, X: Any, n_labelled: int, n_columns: int) -> tuple[Kernel | None, Space, str]:
         """Choose kernel, space and method from sizes and memory, before allocating."""
@@ -228,6 +232,57 @@ class ManifoldEstimator(KernelEstimator):
             return kernel, LinearSpace(kernel.prepare(X).data, gram), method
         assert gram is not None
         return kernel, KernelSpace(gram), method
+
+    def _plan_landmarks(
+        self, X: Any, n_labelled: int, loss: Loss
+    ) -> tuple[Kernel | None, Landmarks]:
+        """Choose kernel and landmarks; the problem in their features is solved exactly."""
+        if self.solver == "pcg":
+            raise ValueError(
+                "solver='pcg' does not go with n_landmarks, where one small matrix gives the exact "
+                "solution: use solver='auto', or n_landmarks=None"
+            )
+        kernel = self._make_kernel(X)
+        m = self._check_landmarks(kernel, X)
+        work = basis_bytes(X.shape[0], m, 0, 1) + 8 * 6 * m * n_labelled
+        if not loss.is_quadratic:
+            work += 8 * 6 * n_labelled**2  # the problem of the labelled rows
+        return kernel, self._make_landmarks(kernel, X, m, work)
+
+    def _check_landmarks(self, kernel: Kernel | None, X: Any) -> int:
+        """Return the number of landmarks, or refuse it."""
+        m, n = self.n_landmarks, X.shape[0]
+        check_count("n_landmarks", m)
+        assert m is not None
+        if isinstance(kernel, LinearKernel) or m > n:
+            raise ValueError(
+                "n_landmarks is for kernels that are not linear, and at most the number of "
+                f"rows ({n}); got n_landmarks={m} with kernel={self.kernel!r}"
+            )
+        return m
+
+    def _make_landmarks(self, kernel: Kernel | None, X: Any, m: int, work: int) -> Landmarks:
+        """Return k-means centres with their features, or random rows of a precomputed kernel.
+
+        There must be room for them and for ``work`` bytes.
+        """
+        n, d = X.shape
+        needed, budget = 8 * m * (n + d) + work, memory_budget(self.memory_limit)
+        if needed > budget:
+            raise MemoryError(
+                f"n_landmarks={m} with {n} rows needs {format_size(needed)} and memory_limit "
+                f"allows {format_size(budget)}: lower n_landmarks, fit fewer rows, or raise "
+                "memory_limit"
+            )
+        rng = self._rng()
+        if kernel is None:
+            rows = np.sort(rng.choice(n, m, replace=False))
+            return Landmarks(submatrix_features(np.asarray(X, dtype=np.float64), rows), rows)
+        centres = getattr(self, "landmarks_", None)
+        same_rows = self.warm_start and X is getattr(self, "X_fit_", None)
+        if not same_rows or centres is None or len(centres) != m:
+            centres = kmeans_landmarks(X, m, rng)  # which takes longer than the rest of a fit
+        return Landmarks(landmark_features(kernel, X, centres), centres=centres)
 
     def _prefers_dense(self, n: int, n_labelled: int, budget: int) -> bool:
         if self.reg_manifold == 0:

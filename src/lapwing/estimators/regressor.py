@@ -1,11 +1,12 @@
 """What the regressors share: targets, predictions, new targets.
 
-`KernelRegressor` knows targets and no graph; `ManifoldRegressor` adds the graph.
+`LabelRegressor` knows targets alone; `KernelRegressor` joins them to a kernel machine, and
+`ManifoldRegressor` adds the graph.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -19,14 +20,24 @@ from .manifold import ManifoldEstimator
 from .targets import numeric_targets
 
 
-class KernelRegressor(RegressorMixin, KernelEstimator):
-    """Kernel machines that predict one number a row."""
+class LabelRegressor(RegressorMixin):
+    """Regressors of one number a row.
+
+    The class or another base implements `_decide` and `_refit`.
+    """
 
     unlabeled: Any
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
-        """Check the input of fit; ``values`` are floats, NaN where there is no target."""
-        X = check_rows(self, X)
+    if TYPE_CHECKING:  # methods here would hide those of a kernel machine, which comes later
+
+        def _decide(self, X: Any) -> np.ndarray:
+            """Return the values of the fitted function on new rows, shape (n, 1)."""
+
+        def _refit(self, y: np.ndarray, **arguments: Any) -> Any:
+            """Fit again to the same rows with other targets."""
+
+    def _check_numbers(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        """Check targets and weights of checked rows; ``values`` are NaN where there is none."""
         values = numeric_targets(y, self.unlabeled)
         if len(values) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
@@ -59,7 +70,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         -------
         self
         """
-        check_is_fitted(self, "result_")
+        check_is_fitted(self, "transduction_")
         index = np.atleast_1d(index)
         if index.size == 0:  # an empty list is an array of floats
             index = index.astype(int)
@@ -70,6 +81,14 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target of each row."""
         return self._decide(X)[:, 0]
+
+
+class KernelRegressor(LabelRegressor, KernelEstimator):
+    """Kernel machines that predict one number a row."""
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        """Check the input of fit."""
+        return self._check_numbers(check_rows(self, X), y, sample_weight)
 
 
 class ManifoldRegressor(KernelRegressor, ManifoldEstimator):

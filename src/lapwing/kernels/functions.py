@@ -143,14 +143,18 @@ class GaussianKernel(Kernel):
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the Gaussian of the squared distances."""
+        distances = self.squared_distances(A, B)
+        distances *= -self.gamma
+        return np.exp(distances, out=distances)
+
+    def squared_distances(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return ‖a − b‖², never negative."""
         assert A.squared_norms is not None and B.squared_norms is not None
         distances = _inner_products(A, B)
         distances *= -2.0
         distances += A.squared_norms[:, None]
         distances += B.squared_norms[None, :]
-        np.maximum(distances, 0.0, out=distances)
-        distances *= -self.gamma
-        return np.exp(distances, out=distances)
+        return np.maximum(distances, 0.0, out=distances)
 
     def diagonal(self, A: PreparedRows) -> np.ndarray:
         """Return ones."""

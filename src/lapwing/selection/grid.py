@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.metrics import get_scorer
 
 from ..arrays.memory import format_size, memory_budget
-from ..estimators.checks import check_count, check_not_negative, check_positive
+from ..estimators.checks import check_not_negative, check_positive
 from ..estimators.classifier import LabelledData
 from ..estimators.folds import Fold, labelled_folds
 from ..estimators.manifold import ManifoldEstimator
@@ -39,13 +39,7 @@ from ..solvers import (
     exact_step,
     expansion_of,
 )
-from ..spaces import (
-    Function,
-    LinearSpace,
-    kmeans_landmarks,
-    landmark_features,
-    submatrix_features,
-)
+from ..spaces import Function, LinearSpace
 
 #: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.
 GRID = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -96,6 +90,7 @@ class GridEstimator(ManifoldEstimator):
 
         ``stacklevel`` leads from here to the user's call of fit.
         """
+        self._draw_seed()
         loss = self._loss()
         closed = self.cv is None and loss.is_quadratic  # leave-one-out in closed form
         folds = self._folds(data, closed)
@@ -161,18 +156,14 @@ class GridEstimator(ManifoldEstimator):
 
     def _basis(self, kernel: Kernel | None, data: LabelledData, n_ratios: int) -> _Basis:
         """Choose coordinates for the rows, after looking at the memory."""
-        X, (n, d), m = data.X, data.X.shape, self.n_landmarks
+        X, (n, d) = data.X, data.X.shape
         linear = isinstance(kernel, LinearKernel)
         budget, sizes = memory_budget(self.memory_limit), (len(data.index), n_ratios)
-        if m is not None:
-            check_count("n_landmarks", m)
-            if linear or m > n:
-                raise ValueError(
-                    "n_landmarks is for kernels that are not linear, and at most the number of "
-                    f"rows ({n}); got n_landmarks={m} with kernel={self.kernel!r}"
-                )
-            _check_room(8 * n * m + basis_bytes(n, m, *sizes), budget, n, "lower n_landmarks")
-            return _landmark_basis(kernel, X, m, self._rng())
+        if self.n_landmarks is not None:
+            m = self._check_landmarks(kernel, X)
+            found = self._make_landmarks(kernel, X, m, basis_bytes(n, m, *sizes))
+            back = partial(found.expansion, kernel=kernel, X=X)
+            return _Basis(found.features.values, back, found.centres)
         if linear and d <= n:
             _check_room(basis_bytes(n, d, *sizes), budget, n, "use fewer columns")
             assert kernel is not None
@@ -296,9 +287,6 @@ class GridEstimator(ManifoldEstimator):
             self.landmarks_ = setting.basis.landmarks
         return step
 
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.random_state)
-
 
 def _axis(name: str, values: Any) -> list[float]:
     """Return one side of the grid as a list of checked numbers."""
@@ -345,18 +333,6 @@ def _masked(values: list) -> np.ma.MaskedArray:
     column = np.ma.array(np.empty(len(values), dtype=object))
     column[:] = values
     return column
-
-
-def _landmark_basis(kernel: Kernel | None, X: Any, m: int, rng: np.random.Generator) -> _Basis:
-    if kernel is None:
-        rows = np.sort(rng.choice(X.shape[0], m, replace=False))
-        features = submatrix_features(np.asarray(X, dtype=np.float64), rows)
-        on_rows = np.zeros((X.shape[0], features.back.shape[1]))
-        on_rows[rows] = features.back
-        return _Basis(features.values, lambda theta: on_rows @ theta)
-    centres = kmeans_landmarks(X, m, rng)
-    features = landmark_features(kernel, X, centres)
-    return _Basis(features.values, lambda theta: features.back @ theta, centres)
 
 
 def _check_room(needed: int, budget: int, n: int, advice: str) -> None:

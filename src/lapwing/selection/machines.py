@@ -76,6 +76,7 @@ class LapSVCCV(GridClassifier):
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
     {grid_attributes}
+    {landmark_attributes}
     {attributes}
 
     References
@@ -166,6 +167,7 @@ class LapRLSClassifierCV(GridClassifier):
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
     {grid_attributes}
+    {landmark_attributes}
     {attributes}
 
     References
@@ -245,6 +247,7 @@ class LapRLSRegressorCV(KernelRegressor, GridEstimator):
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
     {grid_attributes}
+    {landmark_attributes}
     {attributes}
 
     References

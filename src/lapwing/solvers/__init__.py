@@ -7,7 +7,7 @@ from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
 from .path import SolutionPath, hinge_path
 from .pcg import pcg
-from .reduced import ReducedProblem
+from .reduced import ReducedProblem, hinge_machine
 from .reduction import (
     BasisReductions,
     Reduction,
@@ -62,6 +62,7 @@ __all__ = [
     "exact_step",
     "expansion_of",
     "fit_smoother",
+    "hinge_machine",
     "hinge_path",
     "label_switching",
     "lbfgs",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..losses import Loss
+from ..losses import Hinge, Loss
 from ..risk import RegularizedRisk
 from .box_qp import solve_box_qp
 from .line_search import exact_step
@@ -242,6 +242,30 @@ def reduced_problem(
         weights=risk.weights,
         reg_ambient=risk.reg_ambient,
     )
+
+
+def hinge_machine(
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return θ of shape (r, c) that minimises ½‖θ‖² + Σ w·max(1 − y·φᵀθ, 0), and held-out values.
+
+    The first feature may be far larger than the others, as one that is hardly penalised is: it
+    takes the place of an intercept, so that the quadratic program keeps the digits of the rest.
+    """
+    t, rest = features[:, 0], features[:, 1:]
+    scale = max(float(np.abs(t).max()), 1e-300)
+    problem = ReducedProblem(
+        R=rest @ rest.T,
+        t=t / scale,
+        sigma=1.0 / scale**2,
+        loss=Hinge(),
+        targets=targets,
+        weights=2.0 * weights,  # the objective of the reduced problem has a factor ½
+        reg_ambient=1.0,
+    )
+    c, b, _ = problem.solve()
+    theta = np.vstack([b / scale, rest.T @ c])
+    return theta, problem.leave_one_out(c, features @ theta)
 
 
 def definite_solver(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -12,13 +12,22 @@ from .embedded import (
 from .expansion import evaluate
 from .features import (
     Features,
-    kmeans_landmarks,
+    inverse_root,
     landmark_features,
     principal_features,
     submatrix_features,
 )
 from .function import Function
 from .kernel_space import KernelSpace, LinearSpace, Space
+from .kmeans import kmeans_landmarks, kmeans_rows
+from .prototypes import (
+    LowRankGraph,
+    Similarities,
+    localised,
+    penalty_root,
+    smoothness_at_points,
+    tile_rows,
+)
 
 __all__ = [
     "AffineSpace",
@@ -27,15 +36,23 @@ __all__ = [
     "Function",
     "KernelSpace",
     "LinearSpace",
+    "LowRankGraph",
+    "Similarities",
     "Space",
     "evaluate",
     "graph_kernel",
     "graph_kernel_bytes",
+    "inverse_root",
     "kmeans_landmarks",
+    "kmeans_rows",
     "label_pull",
     "landmark_features",
+    "localised",
+    "penalty_root",
     "principal_features",
     "reduced_precision",
+    "smoothness_at_points",
     "spectral_embedding",
     "submatrix_features",
+    "tile_rows",
 ]

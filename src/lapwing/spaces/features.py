@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
-from sklearn.cluster import MiniBatchKMeans
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel
@@ -46,16 +45,20 @@ def landmark_features(kernel: Kernel, X: np.ndarray | sp.csr_matrix, Z: np.ndarr
     values and n·m² operations; memory n·m.
     """
     landmarks = kernel.prepare(Z)
-    back = _inverse_root(kernel.block(landmarks, landmarks))
+    back = inverse_root(kernel.block(landmarks, landmarks))
     rows = kernel.prepare(X)
-    blocks = row_blocks(len(rows), _BLOCK)
-    values = map_blocks(lambda b: kernel.block(rows[b], landmarks) @ back, blocks)
-    return Features(np.concatenate(values), back)
+    values = np.empty((len(rows), back.shape[1]))
+
+    def fill(block: slice) -> None:
+        np.matmul(kernel.block(rows[block], landmarks), back, out=values[block])
+
+    map_blocks(fill, row_blocks(len(rows), _BLOCK))
+    return Features(values, back)
 
 
 def submatrix_features(K: np.ndarray, index: np.ndarray) -> Features:
     """Return the same from a Gram matrix and the numbers of the landmarks."""
-    back = _inverse_root(K[np.ix_(index, index)])
+    back = inverse_root(K[np.ix_(index, index)])
     return Features(K[:, index] @ back, back)
 
 
@@ -74,15 +77,8 @@ def principal_features(K: np.ndarray, r: int, rng: np.random.Generator) -> Featu
     return Features(vectors * np.sqrt(values), vectors / np.sqrt(values))
 
 
-def kmeans_landmarks(X: np.ndarray | sp.csr_matrix, m: int, rng: np.random.Generator) -> np.ndarray:
-    """Return m centres of the rows."""
-    seed = int(rng.integers(2**31))
-    means = MiniBatchKMeans(m, n_init=1, batch_size=max(1024, 4 * m), random_state=seed)
-    return means.fit(X).cluster_centers_
-
-
-def _inverse_root(K: np.ndarray) -> np.ndarray:
-    """Return A with AᵀKA = I on the range of K."""
+def inverse_root(K: np.ndarray, rank: float = _RANK) -> np.ndarray:
+    """Return A with AᵀKA = I on the range of K; smaller shares of its largest eigenvalue are 0."""
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
-    keep = values > _RANK * max(values[-1], 1e-300)
+    keep = values > rank * max(values[-1], 1e-300)
     return vectors[:, keep] / np.sqrt(values[keep])

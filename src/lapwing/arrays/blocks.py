@@ -1,0 +1,175 @@
+"""Rows in blocks that are read again and again, and sums over all of them.
+
+An array, a memory map or a CSR matrix is one block; a stream gives its blocks anew for each pass,
+from a temporary folder where it can be read only once. Held at a time is one tile of rows for each
+thread. Knows nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .threads import map_blocks, n_threads, row_blocks
+
+#: Called with what is done, the rows done and all rows.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """All rows of a data set, in blocks.
+
+    Attributes
+    ----------
+    read : callable
+        Returns the blocks, arrays or CSR matrices with the same columns; the same each time.
+    n_rows : int
+        Rows of all blocks together.
+    progress : callable, optional
+        Told of every tile that is done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = RowBlocks.of(np.arange(6.0).reshape(3, 2))
+    >>> def add(sums, tile):
+    ...     sums[0] += tile.sum(axis=0)
+    >>> rows.sum("adding", lambda: [np.zeros(2)], add, tile=2)
+    [array([6., 9.])]
+    """
+
+    read: Callable[[], Iterable[Any]]
+    n_rows: int
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, X: Any, progress: Progress | None = None) -> RowBlocks:
+        """Return the rows of one array, memory map or CSR matrix."""
+        return cls(lambda: [X], X.shape[0], progress)
+
+    def sum(
+        self,
+        title: str,
+        start: Callable[[], list[np.ndarray]],
+        add: Callable[[list[np.ndarray], Any], None],
+        tile: int,
+    ) -> list[np.ndarray]:
+        """Return sums over all rows: ``add`` adds the terms of a tile in place.
+
+        Every thread has sums of its own over rows that are fixed by the number of threads, so
+        that the result is the same each time.
+        """
+        total, told = start(), _Told(self, title)
+
+        def add_part(part: tuple[Any, slice]) -> list[np.ndarray]:
+            block, rows = part
+            sums = start()
+            for inner in row_blocks(rows.stop - rows.start, tile):
+                add(sums, block[rows.start + inner.start : rows.start + inner.stop])
+                told.of(inner.stop - inner.start)
+            return sums
+
+        for block in self.read():
+            n = block.shape[0]
+            parts = row_blocks(n, max(-(-n // n_threads()), 1))
+            for sums in map_blocks(add_part, [(block, rows) for rows in parts]):
+                for one, other in zip(total, sums, strict=True):
+                    one += other
+        return total
+
+    def map(self, title: str, function: Callable[[Any], np.ndarray], tile: int) -> np.ndarray:
+        """Return ``function`` of every tile, one below the other."""
+        found, told = [], _Told(self, title)
+
+        def of_tile(part: tuple[Any, slice]) -> np.ndarray:
+            block, rows = part
+            values = function(block[rows])
+            told.of(rows.stop - rows.start)
+            return values
+
+        for block in self.read():
+            tiles = row_blocks(block.shape[0], tile)
+            found += map_blocks(of_tile, [(block, rows) for rows in tiles])
+        return np.concatenate(found)
+
+    def take(self, index: np.ndarray) -> Any:
+        """Return the rows of these numbers, which ascend."""
+        parts, first = [], 0
+        for block in self.read():
+            last = first + block.shape[0]
+            here = index[np.searchsorted(index, first) : np.searchsorted(index, last)]
+            if len(here) or last == self.n_rows:
+                parts.append(block[here - first])
+            first = last
+        if len(parts) == 1:
+            return parts[0]
+        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+class _Told:
+    """Counts the rows that are done."""
+
+    def __init__(self, rows: RowBlocks, title: str) -> None:
+        self.rows, self.title = rows, title
+        self.done, self.lock = 0, threading.Lock()
+
+    def of(self, n: int) -> None:
+        if self.rows.progress is not None:
+            with self.lock:
+                self.done += n
+                self.rows.progress(self.title, self.done, self.rows.n_rows)
+
+
+@contextmanager
+def readable_again(blocks: Any) -> Iterator[Callable[[], Iterable[Any]]]:
+    """Give a function that returns pairs (X, y), block by block, as often as it is called.
+
+    ``blocks`` is a function that returns an iterator, or something that can be iterated over
+    again, such as a list. An iterator or generator can be read only once: its X are kept in a
+    temporary folder for the time being.
+    """
+    if callable(blocks):
+        yield blocks
+    elif not isinstance(blocks, Iterable):
+        raise TypeError(
+            "blocks must be a list of pairs (X, y), a function that returns an iterator of them, "
+            f"or an iterator, got {type(blocks).__name__}"
+        )
+    elif iter(blocks) is not blocks:
+        yield lambda: blocks
+    else:
+        with TemporaryDirectory(prefix="lapwing-") as folder:
+            kept = [_keep(Path(folder) / str(i), pair) for i, pair in enumerate(blocks)]
+            yield lambda: ((load(), y) for load, y in kept)
+
+
+def _keep(path: Path, pair: Any) -> tuple[Callable[[], Any], Any]:
+    """Write the rows of a block to a file and return what reads them, and the labels."""
+    X, y = as_pair(pair)
+    if sp.issparse(X):
+        sp.save_npz(path.with_suffix(".npz"), sp.csr_matrix(X), compressed=False)
+        return lambda: sp.load_npz(path.with_suffix(".npz")), y
+    np.save(path.with_suffix(".npy"), np.asarray(X), allow_pickle=False)
+    return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r"), y
+
+
+def as_pair(pair: Any) -> tuple[Any, Any]:
+    """Return X and y of a block, after checking that it has both."""
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise TypeError(
+            f"each block must be a tuple (X, y), got {type(pair).__name__}: give y=None for a "
+            "block without any label"
+        )
+    return pair
+
+
+__all__ = ["Progress", "RowBlocks", "as_pair", "readable_again"]

@@ -1,0 +1,58 @@
+"""The graph that the machines work on: from what the user gave to one fitted to the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..graphs import KNNGraph
+
+
+def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = False) -> KNNGraph:
+    """Return a graph fitted to these rows.
+
+    Parameters
+    ----------
+    graph : KNNGraph, array, sparse matrix or None
+        A graph that was fitted to X is used as it is, another is fitted; an array is an affinity.
+    X : array or CSR matrix of shape (n, d)
+        The rows, or their Gram matrix.
+    default : KNNGraph
+        Used for None; an affinity gets the same kind of Laplacian.
+    precomputed : bool, default=False
+        Whether X is a Gram matrix.
+
+    Returns
+    -------
+    KNNGraph
+        Fitted.
+    """
+    if sp.issparse(graph) or isinstance(graph, np.ndarray):
+        graph = KNNGraph.from_affinity(graph, normalized=default.normalized)
+    elif graph is None:
+        graph = default
+    elif not isinstance(graph, KNNGraph):
+        raise TypeError(
+            f"graph must be a KNNGraph, an affinity matrix or None, got {type(graph).__name__}"
+        )
+    if precomputed and graph.metric != "precomputed":
+        if not hasattr(graph, "affinity_"):
+            graph = clone(graph).set_params(metric="precomputed")
+        elif graph.n_samples_ == X.shape[0]:
+            return graph  # fitted on the rows themselves, which are not given here
+        else:
+            raise ValueError(
+                f"the graph was fitted to {graph.n_samples_} rows and the precomputed kernel "
+                f"has {X.shape[0]}: fit the graph to the same rows, or pass an unfitted one"
+            )
+    if graph.fitted_to(X):
+        return graph
+    if hasattr(graph, "affinity_") and not hasattr(graph, "n_features_in_"):
+        raise ValueError(
+            f"the affinity matrix has {graph.n_samples_} rows and X has {X.shape[0]}: "
+            "they must describe the same rows"
+        )
+    return clone(graph).fit(X)

@@ -1,0 +1,224 @@
+"""A few points in the place of all rows: similarities to them, and a graph of low rank.
+
+All of it is sums over rows, taken tile by tile; no matrix has a side of n rows. Knows neither
+labels nor solvers nor how the points are chosen.
+
+Notation: U the m points of the graph, V the k points of the function, E = k(X, U), H = k(X, V)
+(with rows of sum one where asked), W = k(U, U). The graph is K̃ = E W⁻¹ Eᵀ with degrees
+D̃ = diag(K̃1), and S = D̃ − K̃ its Laplacian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays.blocks import RowBlocks
+from ..kernels import GaussianKernel, Kernel, PreparedRows
+from .features import inverse_root
+
+#: Similarities of one tile: small enough for the cache, large enough for fast products.
+_TILE_ENTRIES = 1_000_000
+#: Eigenvalues below this share of the largest are rounding: sums over rows of products of
+#: similarities have lost their digits.
+_LEAST_EIGENVALUE = 1e-10
+
+
+def tile_rows(n_points: int) -> int:
+    """Return how many rows to take at a time."""
+    return int(np.clip(_TILE_ENTRIES // max(n_points, 1), 64, 4096))
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """Kernel values of rows at the points, H.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k.
+    points : ndarray of shape (k, d)
+        V.
+    normalize : bool
+        Whether each row is divided by its sum. Rows so far from all points that their similarities
+        vanish are then given the limit, which is that of the nearest points.
+    """
+
+    kernel: Kernel
+    points: np.ndarray
+    normalize: bool = False
+
+    @cached_property
+    def _prepared(self) -> PreparedRows:
+        return self.kernel.prepare(self.points)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return H of rows, shape (rows, k). Cost: rows·k·d operations."""
+        E = self.raw(X)
+        if not self.normalize:
+            return E
+        total = E.sum(axis=1)
+        far = self._check_totals(total)
+        H = E / np.where(far, 1.0, total)[:, None]
+        if far.any():
+            H[far] = self._limit(X[np.flatnonzero(far)])
+        return H
+
+    def raw(self, X: Any) -> np.ndarray:
+        """Return the kernel values, rows not divided by their sums."""
+        return self.kernel.block(self.kernel.prepare(X), self._prepared)
+
+    def _check_totals(self, total: np.ndarray) -> np.ndarray:
+        """Return which rows have similarities that vanish."""
+        far = total < np.finfo(float).tiny / np.finfo(float).eps
+        if far.any() and not isinstance(self.kernel, GaussianKernel):
+            raise ValueError(
+                "kernel values of a row with the prototypes sum to zero or less, so they cannot "
+                "be divided by their sum: pass normalize_rows=False, or use kernel='rbf'"
+            )
+        return far
+
+    def _limit(self, X: Any) -> np.ndarray:
+        assert isinstance(self.kernel, GaussianKernel)
+        # Without ‖x‖², which is the same for all points and would take their digits.
+        beyond = self._prepared.squared_norms - 2.0 * (
+            self.kernel.prepare(X).data @ self._prepared.data.T
+        )
+        beyond -= beyond.min(axis=1, keepdims=True)
+        H = np.exp(-self.kernel.gamma * beyond)
+        return H / H.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class LowRankGraph:
+    """The graph K̃ = E W⁻¹ Eᵀ of all rows.
+
+    Zhang, Kwok & Parvin (2009), eq. (4). Directions in which W is zero up to rounding are left out.
+
+    Attributes
+    ----------
+    similarities : Similarities
+        Gives E.
+    root : ndarray of shape (m, r)
+        W⁻¹ = root rootᵀ.
+    load : ndarray of shape (m,)
+        W⁻¹Eᵀ1, of which E·load are the degrees.
+    total : float
+        Sum of all degrees, 1ᵀK̃1.
+    """
+
+    similarities: Similarities
+    root: np.ndarray
+    load: np.ndarray
+    total: float
+
+    @classmethod
+    def build(cls, rows: RowBlocks, similarities: Similarities) -> LowRankGraph:
+        """Return the graph of these rows. Cost: one pass over them, n·m·d operations."""
+        m = len(similarities.points)
+
+        def add(sums: list[np.ndarray], X: Any) -> None:
+            sums[0] += similarities.raw(X).sum(axis=0)
+
+        [total] = rows.sum("degrees", lambda: [np.zeros(m)], add, tile_rows(m))
+        root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
+        half = root.T @ total
+        return cls(similarities, root, root @ half, float(half @ half))
+
+    def degrees(self, E: np.ndarray) -> np.ndarray:
+        """Return the degrees of rows. They may come out negative, and are then zero.
+
+        The true ones are sums of similarities. Where the approximation makes one negative, its row
+        lies far from the points, and the graph says nothing about it.
+        """
+        return np.maximum(E @ self.load, 0.0)
+
+
+def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
+    """Return a Gaussian kernel with the width of the points, another kernel as it is.
+
+    gamma is 2 over the mean squared distance of the rows to the nearest point but themselves.
+    """
+    if not isinstance(kernel, GaussianKernel):
+        return kernel
+    prepared = kernel.prepare(points)
+    assert prepared.squared_norms is not None
+    rounding = 1e-12 * float(prepared.squared_norms.max())
+
+    def nearest(part: Any) -> np.ndarray:
+        squares = kernel.squared_distances(kernel.prepare(part), prepared)
+        squares[squares <= rounding] = np.inf
+        return squares.min(axis=1)
+
+    found = RowBlocks.of(X).map("width", nearest, tile_rows(len(points)))
+    found = found[np.isfinite(found)]
+    return GaussianKernel(2.0 / float(found.mean()) if len(found) else 1.0, kernel.center)
+
+
+def smoothness_at_points(
+    rows: RowBlocks, graph: LowRankGraph, similarities: Similarities, *, with_gram: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return HᵀSH, and HᵀH (zeros unless it is wanted), both (k, k).
+
+    Zhang, Kwok & Parvin (2009), §4.1. Cost: a pass over the rows, n(m + k)d operations for the
+    similarities (once if U are V) and n·k² to 2n·k·m for the products.
+    """
+    U, V = graph.similarities, similarities
+    m, k, same = len(U.points), len(V.points), U.points is V.points
+
+    def start() -> list[np.ndarray]:
+        wide = np.zeros((k, k if same else m))
+        gram = np.zeros((k, k) if with_gram else (0, 0))
+        return [np.zeros((k, k)), wide, gram]
+
+    def add(sums: list[np.ndarray], X: Any) -> None:
+        E = U.raw(X)
+        degrees = graph.degrees(E)
+        if not same:
+            H = V(X)
+            sums[1] += H.T @ E
+        elif V.normalize:
+            # E and H differ by a factor a row: half the products are enough for HᵀE.
+            factor = 1.0 / np.maximum(E.sum(axis=1), np.finfo(float).tiny / np.finfo(float).eps)
+            B = E * np.sqrt(factor)[:, None]
+            sums[1] += B.T @ B
+            H = V(X) if with_gram else E * factor[:, None]
+        else:
+            H = E
+            sums[1] += E.T @ E
+        if with_gram:
+            sums[2] += H.T @ H
+        B = H * np.sqrt(degrees)[:, None]
+        sums[0] += B.T @ B  # of equal factors NumPy computes half
+
+    weighted, products, gram = rows.sum("smoothness", start, add, tile_rows(m + k))
+    M = products @ graph.root
+    return weighted - M @ M.T, gram
+
+
+def penalty_root(A: np.ndarray, similarities: Similarities) -> np.ndarray:
+    """Return B of shape (k, r) with BᵀAB = I, for a penalty fᵥᵀAfᵥ on the values of the points.
+
+    In the features HB the penalty is the squared norm; the first is the least penalised, often a
+    constant. B is found in coordinates in which points that are alike do not make A singular.
+    Negative eigenvalues, which the approximation of the graph may bring in, and those lost in
+    rounding are raised to the least that is not. To remove them and invert the rest would forbid
+    a constant, which the graph does not see, instead of freeing it. Cost: some k³ operations.
+    """
+    root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
+    values, vectors = np.linalg.eigh(root.T @ ((A + A.T) / 2.0) @ root)
+    values = np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], 1e-300))
+    return root @ (vectors / np.sqrt(values))
+
+
+__all__ = [
+    "LowRankGraph",
+    "Similarities",
+    "localised",
+    "penalty_root",
+    "smoothness_at_points",
+    "tile_rows",
+]
