@@ -20,6 +20,11 @@ METHODS = (
     "LapESVC",
     "LapERLSClassifier",
     "S3VC, rbf kernel",
+    "PVMClassifier",
+    "PVMClassifier, hinge",
+    "LGCClassifier",
+    "NystromLGCClassifier",
+    "NFIClassifier",
     "AnchorGraphClassifier",
     "EigenfunctionClassifier",
 )
@@ -30,7 +35,7 @@ def accuracies(text: str) -> dict[str, tuple[float, float]]:
     found = {}
     for line in text.splitlines():
         for method in METHODS:
-            if line.startswith(method):
+            if line.startswith((f"{method}  ", f"{method} (")):
                 means = re.findall(r"(\d+\.\d)(?: ± +\d+\.\d)?(?=  )", line)
                 found[method] = tuple(map(float, means))
     return found
@@ -45,11 +50,14 @@ def test_table_has_every_method_and_unlabelled_rows_help(capsys):
     assert tuple(scores) == METHODS
     supervised = scores.pop("supervised SVM")
     for method, pair in scores.items():
-        assert len(pair) == 2
+        transductive = method in ("LGCClassifier", "NystromLGCClassifier")
+        assert len(pair) == (1 if transductive else 2)  # no accuracy for new rows
         # Digits are manifolds more than clusters with gaps: S3VC gains less.
         # Their pixels are no product density: eigenfunctions gain nothing.
-        gain = {"S3VC, rbf kernel": 1, "EigenfunctionClassifier": -5}.get(method, 5)
-        assert all(ours > theirs + gain for ours, theirs in zip(pair, supervised, strict=True))
+        # Landmarks drawn at random are a comparator's, without a prior for the classes.
+        gain = {"S3VC, rbf kernel": 1, "EigenfunctionClassifier": -5, "NFIClassifier": 1}
+        least = gain.get(method, 5)
+        assert all(ours > theirs + least for ours, theirs in zip(pair, supervised, strict=False))
 
 
 def test_table_has_every_classifier():

@@ -13,6 +13,11 @@ from .estimators import (
     LapSVC,
     LapSVCPath,
     LapSVR,
+    LGCClassifier,
+    NFIClassifier,
+    NystromLGCClassifier,
+    PVMClassifier,
+    PVMRegressor,
 )
 from .graphs import KNNGraph
 from .selection import (
@@ -30,6 +35,7 @@ __all__ = [
     "AnchorGraphClassifier",
     "EigenfunctionClassifier",
     "KNNGraph",
+    "LGCClassifier",
     "LabeledKFold",
     "LapERLSClassifier",
     "LapERLSRegressor",
@@ -43,5 +49,9 @@ __all__ = [
     "LapSVCCV",
     "LapSVCPath",
     "LapSVR",
+    "NFIClassifier",
+    "NystromLGCClassifier",
+    "PVMClassifier",
+    "PVMRegressor",
     "labeled_scorer",
 ]

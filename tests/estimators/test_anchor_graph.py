@@ -184,10 +184,11 @@ def test_solution_is_that_of_the_dense_graph(weights, n_classes):
 
 
 @every_rule
-def test_left_out_labels_are_those_of_refits(weights):
+@pytest.mark.parametrize("prior", ["equal", None, "labeled", [0.5, 0.3, 0.2]])
+def test_left_out_labels_are_those_of_refits(weights, prior):
     X, y, _ = blobs(n=80, n_classes=3, n_labelled=12)
     machine = AnchorGraphClassifier(20, weights=weights, n_neighbors=4, reg_manifold=0.5)
-    machine.fit(X, y)
+    machine.set_params(class_prior=prior).fit(X, y)
     seen = {}
     keep = AnchorGraphClassifier._store_decisions
 
@@ -204,6 +205,41 @@ def test_left_out_labels_are_those_of_refits(weights):
         expected = watched_again.decision_function(X[i : i + 1])[0]
         np.testing.assert_allclose(seen["held_out"][i], expected, atol=1e-5)
     assert watched.score(X, machine.predict(X)) == 1.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("prior", [None, "labeled", "equal", "dict", "shares"])
+def test_values_add_up_to_the_prior(prior, n_classes):
+    X, y, _ = blobs(n_classes=n_classes, n_labelled=14)
+    y[:3] = -1
+    counts = np.bincount(y[y >= 0], minlength=n_classes)
+    shares = {
+        "labeled": (counts + 1) / (counts + 1).sum(),
+        "equal": np.full(n_classes, 1 / n_classes),
+    }.get(prior, np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
+    given = {"dict": dict(enumerate(shares)), "shares": 7 * shares}.get(prior, prior)
+    machine = AnchorGraphClassifier(20, class_prior=given).fit(X, y)
+    plain = AnchorGraphClassifier(20, class_prior=None).fit(X, y)
+    np.testing.assert_allclose(machine.class_mass_, plain.class_mass_)
+    mass = plain.class_mass_ if prior is None else shares
+    sums = machine.decision_function(X).sum(axis=0) / len(X)
+    if n_classes == 2:
+        np.testing.assert_allclose(sums, mass[1] - mass[0], atol=1e-9)
+    else:
+        np.testing.assert_allclose(sums, mass)
+        factor = machine.decision_function(X) / plain.decision_function(X)
+        np.testing.assert_allclose(factor, np.tile(mass / plain.class_mass_, (len(X), 1)))
+
+
+def test_equal_shares_are_the_default_and_lost_mass_needs_a_prior(monkeypatch):
+    X, y, _ = blobs()
+    default = AnchorGraphClassifier(20).fit(X, y)
+    equal = AnchorGraphClassifier(20, class_prior=np.ones(3)).fit(X, y)
+    np.testing.assert_allclose(default.coef_, equal.coef_)
+    monkeypatch.setattr("lapwing.estimators.anchor_graph._LEAST_MASS", 39.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AnchorGraphClassifier(20, class_prior=None).fit(X, y)
 
 
 @every_rule
@@ -310,11 +346,13 @@ def test_no_more_anchors_than_a_quarter_of_the_rows():
         ("reg_manifold", 0.0),
         ("reg_manifold", -1.0),
         ("reg_manifold", np.nan),
+        ("class_prior", "balanced"),
+        ("class_prior", {0: 1.0, 1: 1.0}),
     ],
 )
 def test_bad_parameters_are_refused_by_name(name, value):
     X, y, _ = blobs()
-    with pytest.raises(ValueError, match=f"^{name} must be"):
+    with pytest.raises(ValueError, match=f"^{name} must "):
         AnchorGraphClassifier(**{name: value}).fit(X, y)
 
 

@@ -112,7 +112,9 @@ class RowBlocks:
             first = last
         if len(parts) == 1:
             return parts[0]
-        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        if any(sp.issparse(part) for part in parts):
+            return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+        return np.concatenate(parts)
 
 
 class _Told:
@@ -129,47 +131,83 @@ class _Told:
                 self.rows.progress(self.title, self.done, self.rows.n_rows)
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Blocks that have been read once, and can be again.
+
+    Attributes
+    ----------
+    read : callable
+        Returns an iterator of the rows of each block.
+    labels : list
+        What was given with the rows, block by block.
+    n_rows : int
+        Rows of all blocks.
+    """
+
+    read: Callable[[], Iterable[Any]]
+    labels: list[Any]
+    n_rows: int
+
+
 @contextmanager
-def readable_again(blocks: Any) -> Iterator[Callable[[], Iterable[Any]]]:
-    """Give a function that returns pairs (X, y), block by block, as often as it is called.
+def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> Iterator[Stream]:
+    """Read all blocks once, each through ``check``, and give what reads them again.
 
     ``blocks`` is a function that returns an iterator, or something that can be iterated over
-    again, such as a list. An iterator or generator can be read only once: its X are kept in a
-    temporary folder for the time being.
+    again, such as a list. An iterator or generator can be read only once: its rows are kept in a
+    temporary folder for the time being. ``check`` takes the number of a block and the block, and
+    returns its rows, as an array or CSR matrix, and its labels.
     """
-    if callable(blocks):
-        yield blocks
-    elif not isinstance(blocks, Iterable):
+    if not (callable(blocks) or isinstance(blocks, Iterable)):
         raise TypeError(
             "blocks must be a list of pairs (X, y), a function that returns an iterator of them, "
             f"or an iterator, got {type(blocks).__name__}"
         )
-    elif iter(blocks) is not blocks:
-        yield lambda: blocks
-    else:
-        with TemporaryDirectory(prefix="lapwing-") as folder:
-            kept = [_keep(Path(folder) / str(i), pair) for i, pair in enumerate(blocks)]
-            yield lambda: ((load(), y) for load, y in kept)
+    once = not callable(blocks) and iter(blocks) is blocks
+    shapes, labels, kept = [], [], []
+    with TemporaryDirectory(prefix="lapwing-") as folder:
+        for number, block in enumerate(blocks() if callable(blocks) else blocks):
+            X, y = check(number, block)
+            shapes.append(X.shape)
+            labels.append(y)
+            if once:
+                kept.append(_keep(Path(folder) / str(number), X))
+
+        def read() -> Iterator[Any]:
+            if once:
+                yield from (load() for load in kept)
+                return
+            again = []
+            for block in blocks() if callable(blocks) else blocks:
+                X = _plain(block[0])
+                again.append(X.shape)
+                if again != shapes[: len(again)]:
+                    break
+                yield X
+            if again != shapes:
+                raise ValueError(
+                    f"block {max(len(again) - 1, 0)} was not the same, or not there, when it was "
+                    "read again: the blocks must be the same at every reading"
+                )
+
+        yield Stream(read, labels, sum(n for n, _ in shapes))
 
 
-def _keep(path: Path, pair: Any) -> tuple[Callable[[], Any], Any]:
-    """Write the rows of a block to a file and return what reads them, and the labels."""
-    X, y = as_pair(pair)
+def _plain(X: Any) -> Any:
+    """Return rows as an array or CSR matrix; tables as numbers."""
+    if sp.issparse(X):
+        return sp.csr_matrix(X)
+    return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
+
+
+def _keep(path: Path, X: Any) -> Callable[[], Any]:
+    """Write rows to a file and return what reads them."""
     if sp.issparse(X):
         sp.save_npz(path.with_suffix(".npz"), sp.csr_matrix(X), compressed=False)
-        return lambda: sp.load_npz(path.with_suffix(".npz")), y
-    np.save(path.with_suffix(".npy"), np.asarray(X), allow_pickle=False)
-    return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r"), y
+        return lambda: sp.load_npz(path.with_suffix(".npz"))
+    np.save(path.with_suffix(".npy"), X, allow_pickle=False)
+    return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r")
 
 
-def as_pair(pair: Any) -> tuple[Any, Any]:
-    """Return X and y of a block, after checking that it has both."""
-    if not (isinstance(pair, tuple) and len(pair) == 2):
-        raise TypeError(
-            f"each block must be a tuple (X, y), got {type(pair).__name__}: give y=None for a "
-            "block without any label"
-        )
-    return pair
-
-
-__all__ = ["Progress", "RowBlocks", "as_pair", "readable_again"]
+__all__ = ["Progress", "RowBlocks", "Stream", "open_stream"]

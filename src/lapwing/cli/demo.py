@@ -33,6 +33,10 @@ from ..estimators import (
     LapRLSClassifier,
     LapSVC,
     LapSVCPath,
+    LGCClassifier,
+    NFIClassifier,
+    NystromLGCClassifier,
+    PVMClassifier,
 )
 from ..selection import LapRLSClassifierCV, LapSVCCV
 
@@ -60,7 +64,7 @@ class Draw:
 
 @dataclass
 class Scores:
-    """Accuracies, seconds and models of one method, an entry for each draw."""
+    """Accuracies, seconds and models of one method, an entry for each draw; NaN if it has none."""
 
     method: str
     unlabelled: list[float] = field(default_factory=list)
@@ -146,6 +150,12 @@ def methods() -> dict[str, Any]:
         # Nobody asks for probabilities here, so no folds are fitted for them; the decisions do
         # not depend on that.
         "S3VC, rbf kernel": S3VC(kernel="rbf", calibration_folds=0),
+        "PVMClassifier": PVMClassifier(),
+        "PVMClassifier, hinge": PVMClassifier("hinge"),
+        # These two have no prediction for new rows.
+        "LGCClassifier": LGCClassifier(),
+        "NystromLGCClassifier": NystromLGCClassifier(),
+        "NFIClassifier": NFIClassifier(),
         # With four rows an anchor, joined to three, some rows lie apart from all labels.
         "AnchorGraphClassifier": AnchorGraphClassifier(n_neighbors=5),
         "EigenfunctionClassifier": EigenfunctionClassifier(),
@@ -166,7 +176,8 @@ def _scores(name: str, machine: Any, draws: list[Draw]) -> Scores:
         scores.seconds.append(time.perf_counter() - start)
         hidden = ~draw.labelled
         scores.unlabelled.append(model.score(draw.X[hidden], draw.truth[hidden]))
-        scores.new.append(model.score(draw.X_new, draw.truth_new))
+        transductive = isinstance(model, (LGCClassifier, NystromLGCClassifier))
+        scores.new.append(np.nan if transductive else model.score(draw.X_new, draw.truth_new))
         scores.models.append(model)
     return scores
 
@@ -192,6 +203,8 @@ def table(draw: Draw, scores: list[Scores]) -> str:
 
 
 def _percent(accuracies: list[float]) -> str:
+    if np.isnan(accuracies).all():
+        return "-"
     mean = f"{100 * np.mean(accuracies):.1f}"
     return f"{mean} ± {100 * np.std(accuracies, ddof=1):3.1f}" if len(accuracies) > 1 else mean
 

@@ -6,12 +6,17 @@ from .embedded import LapERLSClassifier, LapERLSRegressor, LapESVC, LapESVR
 from .laplacian import LapRLSClassifier, LapRLSRegressor, LapSVC
 from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR
+from .lgc import LGCClassifier
+from .nfi import NFIClassifier
+from .nystrom_lgc import NystromLGCClassifier
+from .pvm import PVMClassifier, PVMRegressor
 from .s3vc import S3VC
 
 __all__ = [
     "S3VC",
     "AnchorGraphClassifier",
     "EigenfunctionClassifier",
+    "LGCClassifier",
     "LapERLSClassifier",
     "LapERLSRegressor",
     "LapESVC",
@@ -21,4 +26,8 @@ __all__ = [
     "LapSVC",
     "LapSVCPath",
     "LapSVR",
+    "NFIClassifier",
+    "NystromLGCClassifier",
+    "PVMClassifier",
+    "PVMRegressor",
 ]

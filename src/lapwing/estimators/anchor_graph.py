@@ -15,6 +15,7 @@ from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_la
 from ..solvers import fit_smoother
 from ..spaces import kmeans_landmarks
 from .checks import check_count, check_magnitude, check_positive
+from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelClassifier, LabelledData, per_class
 
 #: Rows an anchor stands for, at least: an anchor of a single row spreads no labels.
@@ -36,9 +37,9 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
 
         min_A ‖Z_l A - Y‖² + γ tr AᵀL̃A,   A = (Z_lᵀZ_l + γL̃)⁻¹ Z_lᵀ Y,
 
-    and a row belongs to the class of the largest f_j / λ_j, where λ_j is the sum of f_j over all
-    training rows. This takes the classes for equally frequent. New rows are joined to the
-    anchors in the same way.
+    and a row belongs to the class of the largest q_j f_j / λ_j, where λ_j is the sum of f_j over
+    all training rows and q_j the expected share of the class, by default the same for all. New
+    rows are joined to the anchors in the same way.
 
     Parameters
     ----------
@@ -54,6 +55,12 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         while with few it may leave rows apart that "kernel" joins.
     reg_manifold : float, default=0.1
         γ > 0, weight of the graph.
+    class_prior : {None, "labeled", "equal"}, dict or array, default="equal"
+        q, the expected shares of the classes: the values of each class are scaled so that their
+        sum over all training rows is proportional to its share. "equal" is that of the source;
+        None does not scale. "labeled" are the shares among the labelled rows,
+        (count + 1) / (rows + classes); else the share of each class, by name or in the order of
+        ``classes_``.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
@@ -72,8 +79,8 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
     anchors_ : ndarray of shape (m, d)
         The anchors.
     coef_ : ndarray of shape (n_columns, m)
-        Values of the anchors, A with its columns divided by the class masses, times 1/n_classes;
-        for two classes one column, the second minus the first.
+        Values of the anchors, A with its columns times q_j n / λ_j (times 1 for
+        ``class_prior=None``); for two classes one column, the second minus the first.
     class_mass_ : ndarray of shape (n_classes,)
         λ/n, the share of each class in the values of all rows.
     label_reach_ : ndarray of bool, shape (n,)
@@ -109,6 +116,7 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         n_neighbors: int = 3,
         weights: str = "kernel",
         reg_manifold: float = 0.1,
+        class_prior: Any = "equal",
         unlabeled: Any = -1,
         class_weight: Any = None,
         random_state: Any = 0,
@@ -117,6 +125,7 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.reg_manifold = reg_manifold
+        self.class_prior = class_prior
         self.unlabeled = unlabeled
         self.class_weight = class_weight
         self.random_state = random_state
@@ -147,6 +156,8 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         )
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
+        # Refuses a bad one before the anchors are looked for.
+        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))
         n_anchors = min(self.n_anchors, max(1, X.shape[0] // _ROWS_PER_ANCHOR))
         _check_room(n_anchors)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -161,25 +172,28 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
 
     def _solve(self, data: LabelledData) -> None:
         Z, n = self._Z, self._Z.shape[0]
-        self._find_reach(data)
         one_hot = (per_class(data.targets) + 1.0) / 2.0
+        counts = one_hot.sum(axis=0)
+        self._find_reach(data)
         penalty = self.reg_manifold * reduced_laplacian(Z)
         smoother = fit_smoother(Z[data.index], one_hot, data.weights, penalty)
         load = np.asarray(Z.sum(axis=0)).ravel()
         mass = load @ smoother.coef
         self.class_mass_ = mass / n
-        if mass.min() < _LEAST_MASS:
-            lost = self.classes_[mass < _LEAST_MASS].tolist()
-            warnings.warn(
-                f"the values of all rows add up to next to nothing for {lost}: the classes are "
-                "compared without dividing by their sums. Label more rows of them, give them "
-                "more weight, or lower reg_manifold",
-                stacklevel=3,
-            )
-        self.coef_ = _columns(smoother.coef * _class_scale(mass[None], n)).T
+        if self.class_prior is not None:
+            advice = ", lower reg_manifold"
+            warn_lost_mass(mass, self.classes_, least=_LEAST_MASS, advice=advice, stacklevel=4)
+        self.coef_ = _columns(smoother.coef * self._class_scale(mass, counts)).T
         held_mass = smoother.held_out_product(load)
-        held_out = _columns(smoother.held_out * _class_scale(held_mass, n))
-        self._store_decisions(data, np.asarray(Z @ self.coef_.T), held_out)
+        held_scale = self._class_scale(held_mass, counts - one_hot)
+        self._store_decisions(
+            data, np.asarray(Z @ self.coef_.T), _columns(smoother.held_out * held_scale)
+        )
+
+    def _class_scale(self, mass: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the factors of the classes, for these sums of values and labelled rows."""
+        prior = resolve_prior(self.class_prior, self.classes_, counts)
+        return class_factors(mass, prior, total=float(self._Z.shape[0]), least=_LEAST_MASS)
 
     def _find_reach(self, data: LabelledData) -> None:
         """Find the rows that share a part of the graph with a labelled one, and warn of others."""
@@ -206,12 +220,6 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _class_scale(mass: np.ndarray, n: int) -> np.ndarray:
-    """Return n / (n_classes · λ) for each class, or 1 where a class has no mass to divide by."""
-    fine = (mass >= _LEAST_MASS).all(axis=1, keepdims=True)
-    return np.where(fine, n / (mass.shape[1] * np.where(fine, mass, 1.0)), 1.0)
 
 
 def _columns(values: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ class KernelEstimator(BaseEstimator):
             _check_gram(X)
             return None
         kernel = make_kernel(self.kernel, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        _check_kernel(kernel, X)
+        check_kernel(kernel, X)
         return kernel
 
     def _draw_seed(self) -> None:
@@ -175,7 +175,7 @@ def _check_gram(K: np.ndarray) -> None:
     _check_semidefinite(K[np.ix_(*[_sample(len(K))] * 2)])
 
 
-def _check_kernel(kernel: Kernel, X: Any) -> None:
+def check_kernel(kernel: Kernel, X: Any) -> None:
     """Refuse a kernel that is visibly not positive semi-definite on a sample of the rows."""
     doubtful = isinstance(kernel, CallableKernel) or (
         isinstance(kernel, PolynomialKernel)
@@ -221,4 +221,4 @@ class _Progress:
         return self.callback(step) if self.callback is not None else None
 
 
-__all__ = ["KernelEstimator", "check_rows", "check_weights", "values_on"]
+__all__ = ["KernelEstimator", "check_kernel", "check_rows", "check_weights", "values_on"]

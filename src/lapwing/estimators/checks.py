@@ -30,11 +30,11 @@ def check_not_negative(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}")
 
 
-def check_magnitude(X: Any) -> None:
-    """Refuse rows whose squares overflow."""
+def check_magnitude(X: Any, dtype: Any = None) -> None:
+    """Refuse rows whose squares overflow, in a precision that is by default their own."""
     values = X.data if sp.issparse(X) else X
     largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
-    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(np.finfo(values.dtype).max):
+    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(np.finfo(dtype or values.dtype).max):
         raise ValueError(
             f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
             "with sklearn.preprocessing.StandardScaler"

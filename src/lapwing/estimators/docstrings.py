@@ -166,13 +166,13 @@ _CHEN = """\
 _PROTOTYPES = """\
     n_prototypes : int or "auto", default="auto"
         k, the prototypes of the function: k-means centres, or the distinct rows where these are
-        no more. "auto" is a tenth of the rows, from 20 to 500.
+        no more. "auto" is a tenth of the rows, from 100 to 500.
     n_landmarks : int or None, default=None
         m, the prototypes of the graph where they shall be others; None takes the same for both.
     kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
         Kernel k, which is also the similarity of the graph and should not be negative.
     gamma : float, "local", "scale" or "median", default="local"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the mean squared
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the median squared
         distance of the rows to their nearest prototype (for poly it is "scale"): a graph must join
         near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
@@ -216,7 +216,8 @@ _PROTOTYPES_NOTES = """\
     those 100 rows. X is not copied; integers are turned into floats tile by tile.
 
     Degrees of the low-rank graph may come out negative for rows that are far from all prototypes:
-    they are taken for zero. Negative eigenvalues of A = HᵀSH + C₂H_uᵀH_u are removed.
+    they are taken for zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in
+    rounding, are raised to 1e-10 of the largest.
 
     A pickle, or a copy, holds the prototypes but not the rows: `add_labels` needs these.
 """
@@ -226,7 +227,7 @@ _LANDMARK_ROWS = """\
     kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
         Kernel, which is the similarity of the graph and should not be negative.
     gamma : float, "local", "scale" or "median", default="local"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the mean squared
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 2 over the median squared
         distance of the rows to their nearest landmark (for poly it is "scale"): a graph must join
         near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0

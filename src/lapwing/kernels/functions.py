@@ -16,7 +16,10 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+#: Evenly spaced rows that stand for all in medians.
 _MEDIAN_ROWS = 1000
+#: Squared distances below it have lost their digits: rows so near to each other are equal.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -195,17 +198,29 @@ def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
             variance = float(np.square(X.data).sum()) / (X.shape[0] * X.shape[1]) - mean**2
         else:
             variance = float(np.var(X, dtype=np.float64))
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return 1.0 / (X.shape[1] * variance) if X.shape[1] * variance > _TINY else 1.0
     if gamma == "median":
-        index = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(int))
-        rows = GaussianKernel(1.0).prepare(X[index])
+        some = _spread_rows(X)
+        rows = GaussianKernel(1.0, _center(X)).prepare(some)
         norms = rows.squared_norms
         assert norms is not None
-        distances = norms[:, None] + norms[None, :] - 2.0 * _inner_products(rows, rows)
-        distances = distances[np.triu_indices(len(index), 1)]
-        distances = distances[distances > 1e-12 * max(norms.max(), 1e-300)]
-        return 1.0 / (2.0 * float(np.median(distances))) if len(distances) else 1.0
+        sizes = norms[:, None] + norms[None, :]
+        distances = sizes - 2.0 * _inner_products(rows, rows)
+        pairs = np.triu_indices(some.shape[0], 1)
+        distances = distances[pairs][distances[pairs] > 1e-12 * np.maximum(sizes[pairs], 1e-300)]
+        median = float(np.median(distances)) if len(distances) else 0.0
+        return 1.0 / (2.0 * median) if median > _TINY else 1.0
     raise ValueError(f"gamma must be a positive number, 'median' or 'scale', got {gamma!r}")
+
+
+def _spread_rows(X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+    """Return at most 1000 evenly spaced rows."""
+    return X[np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(int))]
+
+
+def _center(X: np.ndarray | sp.csr_matrix) -> np.ndarray | None:
+    """Return a point amid dense rows; a few rows that are far off do not move it."""
+    return None if sp.issparse(X) else np.median(_spread_rows(X), axis=0).astype(np.float64)
 
 
 def make_kernel(
@@ -224,8 +239,7 @@ def make_kernel(
     if kernel == "cosine":
         return CosineKernel()
     if kernel == "rbf":
-        center = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
-        return GaussianKernel(resolve_gamma(gamma, X), center)
+        return GaussianKernel(resolve_gamma(gamma, X), _center(X))
     if kernel == "poly":
         if degree < 0:
             raise ValueError(f"degree must not be negative, got {degree!r}")

@@ -24,7 +24,7 @@ from .s3vm import (
     label_switching,
     quasi_newton,
 )
-from .smoother import Smoother, fit_smoother
+from .smoother import Smoother, fit_smoother, ridge_machine
 from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from .svr import TubeProblem, tube_bytes, tube_steps
 
@@ -75,6 +75,7 @@ __all__ = [
     "ridge_cg",
     "ridge_cg_bytes",
     "ridge_direct",
+    "ridge_machine",
     "tube_bytes",
     "tube_steps",
 ]

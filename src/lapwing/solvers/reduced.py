@@ -253,7 +253,7 @@ def hinge_machine(
     takes the place of an intercept, so that the quadratic program keeps the digits of the rest.
     """
     t, rest = features[:, 0], features[:, 1:]
-    scale = max(float(np.abs(t).max()), 1e-300)
+    scale = float(np.abs(t).max()) or 1.0
     problem = ReducedProblem(
         R=rest @ rest.T,
         t=t / scale,

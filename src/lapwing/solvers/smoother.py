@@ -76,6 +76,27 @@ def fit_smoother(
     return Smoother(coef, held_out, features, inverse, weights[:, None] * excess)
 
 
+def ridge_machine(
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return θ of shape (r, c) that minimises ‖θ‖² + Σ w(y − φᵀθ)², and held-out values.
+
+    By singular values, which keep their digits where some features are far larger than others.
+    Cost: some l·r² operations.
+    """
+    root = np.sqrt(weights)[:, None]
+    U, sizes, Vt = np.linalg.svd(root * features, full_matrices=False)
+    share = sizes**2 / (1.0 + sizes**2)
+    pull = U.T @ (root * targets)
+    theta = Vt.T @ ((sizes / (1.0 + sizes**2))[:, None] * pull)
+    others = 1.0 - (U**2) @ share
+    known = others > _UNDECIDED
+    excess = (targets - U @ (share[:, None] * pull) / root) / np.where(known, others, np.inf)[
+        :, None
+    ]
+    return theta, np.where(known[:, None], targets - excess, 0.0)
+
+
 def _quadratic_form(features: np.ndarray | sp.csr_array, A: np.ndarray) -> np.ndarray:
     """Return φᵀAφ of every row."""
 

@@ -22,6 +22,12 @@ from .features import inverse_root
 
 #: Similarities of one tile: small enough for the cache, large enough for fast products.
 _TILE_ENTRIES = 1_000_000
+#: Less than that is no sum to divide by.
+_SMALLEST_TOTAL = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
+#: Of a penalty: less would make features whose squares overflow.
+_SMALLEST_PENALTY = 1e-200
+#: Squared distances below this share of the squared norms are rounding.
+_SAME = 1e-12
 #: Eigenvalues below this share of the largest are rounding: sums over rows of products of
 #: similarities have lost their digits.
 _LEAST_EIGENVALUE = 1e-10
@@ -61,7 +67,7 @@ class Similarities:
         if not self.normalize:
             return E
         total = E.sum(axis=1)
-        far = self._check_totals(total)
+        far = self.check_totals(total)
         H = E / np.where(far, 1.0, total)[:, None]
         if far.any():
             H[far] = self._limit(X[np.flatnonzero(far)])
@@ -71,9 +77,9 @@ class Similarities:
         """Return the kernel values, rows not divided by their sums."""
         return self.kernel.block(self.kernel.prepare(X), self._prepared)
 
-    def _check_totals(self, total: np.ndarray) -> np.ndarray:
+    def check_totals(self, total: np.ndarray) -> np.ndarray:
         """Return which rows have similarities that vanish."""
-        far = total < np.finfo(float).tiny / np.finfo(float).eps
+        far = total < _SMALLEST_TOTAL
         if far.any() and not isinstance(self.kernel, GaussianKernel):
             raise ValueError(
                 "kernel values of a row with the prototypes sum to zero or less, so they cannot "
@@ -140,28 +146,31 @@ class LowRankGraph:
 def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     """Return a Gaussian kernel with the width of the points, another kernel as it is.
 
-    gamma is 2 over the mean squared distance of the rows to the nearest point but themselves.
+    gamma is 2 over the median squared distance of the rows to the nearest point but themselves.
     """
     if not isinstance(kernel, GaussianKernel):
         return kernel
     prepared = kernel.prepare(points)
-    assert prepared.squared_norms is not None
-    rounding = 1e-12 * float(prepared.squared_norms.max())
 
     def nearest(part: Any) -> np.ndarray:
-        squares = kernel.squared_distances(kernel.prepare(part), prepared)
-        squares[squares <= rounding] = np.inf
+        rows = kernel.prepare(part)
+        assert rows.squared_norms is not None and prepared.squared_norms is not None
+        squares = kernel.squared_distances(rows, prepared)
+        sizes = rows.squared_norms[:, None] + prepared.squared_norms
+        squares[squares <= _SAME * sizes] = np.inf
         return squares.min(axis=1)
 
     found = RowBlocks.of(X).map("width", nearest, tile_rows(len(points)))
     found = found[np.isfinite(found)]
-    return GaussianKernel(2.0 / float(found.mean()) if len(found) else 1.0, kernel.center)
+    typical = float(np.median(found)) if len(found) else 0.0
+    # Less than that are the distances of rows that are equal for all that numbers can tell.
+    return GaussianKernel(2.0 / typical if typical > 1e-300 else 1.0, kernel.center)
 
 
 def smoothness_at_points(
     rows: RowBlocks, graph: LowRankGraph, similarities: Similarities, *, with_gram: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return HᵀSH, and HᵀH (zeros unless it is wanted), both (k, k).
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return HᵀD̃H and HᵀK̃H, whose difference is HᵀSH, and HᵀH if it is wanted; all (k, k).
 
     Zhang, Kwok & Parvin (2009), §4.1. Cost: a pass over the rows, n(m + k)d operations for the
     similarities (once if U are V) and n·k² to 2n·k·m for the products.
@@ -177,40 +186,46 @@ def smoothness_at_points(
     def add(sums: list[np.ndarray], X: Any) -> None:
         E = U.raw(X)
         degrees = graph.degrees(E)
-        if not same:
-            H = V(X)
-            sums[1] += H.T @ E
-        elif V.normalize:
-            # E and H differ by a factor a row: half the products are enough for HᵀE.
-            factor = 1.0 / np.maximum(E.sum(axis=1), np.finfo(float).tiny / np.finfo(float).eps)
-            B = E * np.sqrt(factor)[:, None]
-            sums[1] += B.T @ B
-            H = V(X) if with_gram else E * factor[:, None]
-        else:
-            H = E
-            sums[1] += E.T @ E
+        H = E if same and not (V.normalize and with_gram) else V(X)
         if with_gram:
             sums[2] += H.T @ H
-        B = H * np.sqrt(degrees)[:, None]
-        sums[0] += B.T @ B  # of equal factors NumPy computes half
+        if not same:
+            sums[1] += H.T @ E
+            H *= np.sqrt(degrees)[:, None]
+            sums[0] += H.T @ H  # of equal factors NumPy computes half
+            return
+        # H and E differ by a factor a row, if at all, so that E is scaled in its place: for HᵀE by
+        # its root, and then for HᵀD̃H.
+        if V.normalize:
+            total = E.sum(axis=1)
+            V.check_totals(total)
+            factor = 1.0 / np.maximum(total, _SMALLEST_TOTAL)
+            E *= np.sqrt(factor)[:, None]
+            degrees *= factor
+        sums[1] += E.T @ E
+        E *= np.sqrt(degrees)[:, None]
+        sums[0] += E.T @ E
 
     weighted, products, gram = rows.sum("smoothness", start, add, tile_rows(m + k))
     M = products @ graph.root
-    return weighted - M @ M.T, gram
+    return weighted, M @ M.T, gram
 
 
-def penalty_root(A: np.ndarray, similarities: Similarities) -> np.ndarray:
-    """Return B of shape (k, r) with BᵀAB = I, for a penalty fᵥᵀAfᵥ on the values of the points.
+def penalty_root(plus: np.ndarray, minus: np.ndarray, similarities: Similarities) -> np.ndarray:
+    """Return B of shape (k, r) with BᵀAB = I, for a penalty A = plus − minus on values of points.
 
     In the features HB the penalty is the squared norm; the first is the least penalised, often a
     constant. B is found in coordinates in which points that are alike do not make A singular.
-    Negative eigenvalues, which the approximation of the graph may bring in, and those lost in
-    rounding are raised to the least that is not. To remove them and invert the rest would forbid
-    a constant, which the graph does not see, instead of freeing it. Cost: some k³ operations.
+    Negative eigenvalues, which the approximation of the graph may bring in, and those lost in the
+    rounding of ``plus`` are raised to the least that is not. To remove them and invert the rest
+    would forbid a constant, which the graph does not see, instead of freeing it. Cost: some k³
+    operations.
     """
     root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
+    A = plus - minus
     values, vectors = np.linalg.eigh(root.T @ ((A + A.T) / 2.0) @ root)
-    values = np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], 1e-300))
+    largest = float(np.einsum("ij,ij->j", root, plus @ root).max())
+    values = np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], largest, _SMALLEST_PENALTY))
     return root @ (vectors / np.sqrt(values))
 
 

@@ -1,0 +1,155 @@
+"""Class-mass normalisation: scaling classes so that their values add up to what is expected.
+
+Values that spread over a graph may favour a class for no better reason than where its labelled rows
+lie. With a prior q_c and the mass m_c = Σ_i f_ic, f_ic is replaced by f_ic · q_c · M / m_c, where M
+is the same for all classes: Zhu, Ghahramani & Lafferty (2003), section 4. They sum over unlabelled
+rows; here the sum is over all training rows.
+
+Use: ``prior = resolve_prior(self.class_prior, self.classes_, counts)`` and then
+``values *= class_factors(values.sum(axis=0), prior)``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Mass of a class, relative to that of all, below which it cannot be divided by.
+_LEAST_SHARE = 1e-12
+_FORMS = (
+    "None, 'labeled', 'equal', a dict that gives each class its share, or the shares in the order "
+    "of the sorted classes"
+)
+
+
+def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+    """Return the expected shares of the classes, which sum to one; None for None.
+
+    Parameters
+    ----------
+    class_prior : {None, "labeled", "equal"}, dict or array
+        As users give it. "labeled" is (count + 1) / (rows + classes): a class with few labels is
+        not taken for as rare as they are.
+    classes : ndarray of shape (n_classes,)
+        The classes, sorted.
+    counts : ndarray of shape (n_classes,) or (k, n_classes)
+        Labelled rows of each class; a line for each case, for instance with one row left out.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,), or that of ``counts`` for "labeled"; or None
+        The shares.
+
+    Examples
+    --------
+    >>> classes, counts = np.array(["no", "yes"]), np.array([4, 1])
+    >>> resolve_prior("labeled", classes, counts).round(3)
+    array([0.714, 0.286])
+    >>> resolve_prior({"no": 3, "yes": 1}, classes, counts)
+    array([0.75, 0.25])
+    """
+    if class_prior is None:
+        return None
+    if isinstance(class_prior, str):
+        if class_prior == "equal":
+            return np.full(len(classes), 1.0 / len(classes))
+        if class_prior == "labeled":
+            return labeled_shares(counts)
+        raise ValueError(f"class_prior must be {_FORMS}, got {class_prior!r}")
+    if isinstance(class_prior, Mapping):
+        if set(class_prior) != set(classes.tolist()):
+            raise ValueError(
+                f"class_prior must give a share to each of the classes {classes.tolist()} and to "
+                f"no other, got {list(class_prior)}"
+            )
+        class_prior = [class_prior[c] for c in classes.tolist()]
+    try:
+        shares = np.asarray(class_prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_prior must be {_FORMS}, got {class_prior!r}") from error
+    if shares.shape != classes.shape:
+        raise ValueError(
+            f"class_prior must hold one share for each of the {len(classes)} classes, got shape "
+            f"{shares.shape}"
+        )
+    if not (np.isfinite(shares).all() and (shares > 0).all()):
+        raise ValueError(f"class_prior must hold positive, finite shares, got {class_prior!r}")
+    shares = shares / shares.max()  # or the sum may overflow
+    return shares / shares.sum()
+
+
+def labeled_shares(counts: np.ndarray) -> np.ndarray:
+    """Return (count + 1) / (rows + classes), the shares of the classes among labelled rows."""
+    return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
+
+
+def class_factors(
+    mass: np.ndarray,
+    prior: np.ndarray | None,
+    *,
+    total: float | np.ndarray | None = None,
+    least: float | np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the factor of each class, q_c · M / m_c.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_classes,) or (k, n_classes)
+        m, sums of the values over all rows; a line for each case.
+    prior : ndarray that broadcasts to it, or None
+        q; None scales nothing.
+    total : float or ndarray, optional
+        M, by default the sum of m, which the scaled values then have as well.
+    least : float or ndarray, optional
+        Mass below which a class cannot be divided by, by default next to nothing of the sum.
+
+    Returns
+    -------
+    ndarray of the shape of ``mass``
+        The factors; all 1 in a case in which one class has too little mass.
+
+    Examples
+    --------
+    >>> class_factors(np.array([6.0, 2.0]), np.array([0.5, 0.5]))
+    array([0.667, 2.   ])
+    """
+    if prior is None:
+        return np.ones_like(mass)
+    if total is None:
+        total = mass.sum(axis=-1, keepdims=True)
+    fine = _massive(mass, least).all(axis=-1, keepdims=True)
+    # The inverse of 1/k is k to the last bit, and so are equal shares a division by k.
+    return np.where(fine, total / ((1.0 / prior) * np.where(fine, mass, 1.0)), 1.0)
+
+
+def warn_lost_mass(
+    mass: np.ndarray,
+    classes: np.ndarray,
+    *,
+    advice: str = "",
+    least: float | None = None,
+    stacklevel: int = 3,
+) -> None:
+    """Warn if a class has too little mass, so that `class_factors` gives 1 for all.
+
+    ``advice`` ends the sentence "Label more rows of them, give them more weight…", and
+    ``stacklevel`` leads from here to the user's call.
+    """
+    lost = ~_massive(mass, least)
+    if lost.any():
+        warnings.warn(
+            f"the values of all rows add up to next to nothing for {classes[lost].tolist()}: the "
+            "classes are compared without dividing by their sums. Label more rows of them, give "
+            f"them more weight{advice}, or set class_prior=None",
+            stacklevel=stacklevel,
+        )
+
+
+def _massive(mass: np.ndarray, least: float | np.ndarray | None) -> np.ndarray:
+    if least is None:
+        least = _LEAST_SHARE * np.abs(mass).sum(axis=-1, keepdims=True)
+    # Never zero: it would be divided by.
+    return mass >= np.maximum(least, np.finfo(np.float64).tiny)

@@ -1,0 +1,406 @@
+"""NystromLGCClassifier against dense n × n algebra; what it refuses; and its life."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+
+from lapwing import NystromLGCClassifier
+
+GAMMA, ALPHA = 0.6, 0.9
+PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
+
+
+def blobs(n=90, n_classes=3, n_labelled=12, d=3, gap=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % n_classes
+    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
+    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+
+
+def lgc(**parameters):
+    settings = {"alpha": ALPHA, "n_landmarks": 30, "gamma": GAMMA}
+    return NystromLGCClassifier(**(settings | parameters))
+
+
+def gaussian(A, B, gamma=GAMMA):
+    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+def low_rank(X, U, gamma=GAMMA):
+    """K̃ of all rows, without directions that W does not have."""
+    E = gaussian(X, U, gamma)
+    return E @ np.linalg.pinv(gaussian(U, U, gamma), rcond=1e-10, hermitian=True) @ E.T
+
+
+def naive_values(K, y, alpha=ALPHA, weights=None, n_classes=None):
+    """F by dense algebra, for whole numbers y with -1 for unlabelled rows."""
+    n = len(y)
+    weights = np.ones(n) if weights is None else weights
+    degrees = np.maximum(K.sum(axis=1), np.diag(K))
+    S = K / np.sqrt(np.outer(degrees, degrees))
+    values, vectors = np.linalg.eigh((S + S.T) / 2)
+    S = (vectors * np.clip(values, 0.0, 1.0)) @ vectors.T
+    Y = np.zeros((n, n_classes or y.max() + 1))
+    for i in range(n):
+        if y[i] >= 0:
+            Y[i, y[i]] = weights[i]
+    return (1 - alpha) * np.linalg.solve(np.eye(n) - alpha * S, Y)
+
+
+def shares(F):
+    return F / np.abs(F).sum(axis=1, keepdims=True)
+
+
+def expected_shares(prior, counts):
+    if prior == "labeled":
+        return (counts + 1) / (counts + 1).sum()
+    if prior == "equal":
+        return np.full(3, 1 / 3)
+    given = np.array(list(prior.values()) if isinstance(prior, dict) else prior)
+    return given / given.sum()
+
+
+def one_column(values):
+    return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
+
+
+# ---------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("alpha", [0.1, 0.9, 0.999])
+@pytest.mark.parametrize("n_landmarks", [3, 30])
+def test_values_equal_dense_algebra(n_classes, alpha, n_landmarks):
+    X, y, _ = blobs(n_classes=n_classes)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    machine = lgc(alpha=alpha, n_landmarks=n_landmarks).fit(X, y, sample_weight=weights)
+    assert machine.landmarks_.shape == (n_landmarks, 3)
+    F = naive_values(low_rank(X, machine.landmarks_), y, alpha, weights)
+    np.testing.assert_allclose(machine.decision_function(X), one_column(shares(F)), atol=1e-8)
+    np.testing.assert_array_equal(machine.predict(X), F.argmax(axis=1))
+    np.testing.assert_array_equal(machine.transduction_, np.where(y >= 0, y, F.argmax(axis=1)))
+    mass = F.sum(axis=0)
+    np.testing.assert_allclose(machine.class_mass_, mass / np.abs(mass).sum(), atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 5.0])
+def test_all_rows_as_landmarks_are_the_full_graph(gamma):
+    X, y, _ = blobs()
+    machine = lgc(n_landmarks=1000, gamma=gamma).fit(X, y)
+    assert machine.landmarks_.shape == X.shape
+    K = gaussian(X, X, gamma)
+    assert np.linalg.cond(K) < 1e8
+    degrees = K.sum(axis=1)
+    F = np.linalg.solve(
+        np.eye(90) - ALPHA * K / np.sqrt(np.outer(degrees, degrees)),
+        (y[:, None] == np.arange(3)).astype(float),
+    )
+    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-6)
+
+
+def test_degrees_that_come_out_negative():
+    X = np.append(np.linspace(-0.6, -0.4, 50), [2.2, 2.5])[:, None]
+    y = np.full(52, -1)
+    y[[0, 1, 50]] = 0, 1, 1
+
+    class Fixed(NystromLGCClassifier):
+        def _choose_landmarks(self, X, labelled):
+            index = super()._choose_landmarks(X, labelled)
+            self.landmarks_ = np.array([[0.0], [1.0]])
+            return index
+
+    machine = Fixed(**lgc(n_landmarks=2).get_params()).fit(X, y)
+    K = low_rank(X, machine.landmarks_)
+    assert (K.sum(axis=1)[50:] < -0.1).all()  # or this is no test
+    F = naive_values(K, y)
+    np.testing.assert_allclose(machine.decision_function(X), one_column(shares(F)), atol=1e-7)
+
+
+def test_local_width():
+    X, y, _ = blobs()
+    machine = NystromLGCClassifier(n_landmarks=30).fit(X, y)
+    squares = ((X[:, None] - machine.landmarks_[None]) ** 2).sum(axis=2)
+    squares[squares < 1e-14] = np.inf
+    assert machine.kernel_.gamma == pytest.approx(2.0 / np.median(squares.min(axis=1)))
+
+
+def test_two_moons():
+    X, truth = make_moons(400, noise=0.06, random_state=0)
+    y = np.full(400, -1)
+    for c in (0, 1):
+        y[np.flatnonzero(truth == c)[:4]] = c
+    machine = NystromLGCClassifier(n_landmarks=80).fit(X, y)
+    assert (machine.transduction_ == truth).mean() > 0.95
+    probability = machine.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X))
+
+
+def test_more_labelled_rows_than_landmarks():
+    X, y, _ = blobs(n_labelled=60)
+    machine = lgc(n_landmarks=10).fit(X, y)
+    assert machine.landmarks_.shape == (10, 3)
+    F = naive_values(low_rank(X, machine.landmarks_), y)
+    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-8)
+    np.testing.assert_array_equal(machine.transduction_[:60], y[:60])
+
+
+# ---------------------------------------------------------------- weights, priors, held-out values
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_values_add_up_to_the_prior(prior):
+    X, y, _ = blobs()
+    y[[0, 3, 6]] = -1  # classes of 1, 4 and 4 labels
+    machine = lgc(class_prior=prior).fit(X, y)
+    F = naive_values(low_rank(X, machine.landmarks_), y)
+    mass = F.sum(axis=0)
+    assert (mass > 0).all()
+    if prior is not None:
+        F = F * expected_shares(prior, np.array([1, 4, 4])) / mass
+    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-8)
+    np.testing.assert_allclose(machine.class_mass_, mass / mass.sum(), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("prior", [None, "labeled", "equal"])
+def test_left_out_labels_are_those_of_refits(n_classes, prior):
+    X, y, _ = blobs(n_classes=n_classes)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+
+    class Watched(NystromLGCClassifier):
+        def _store_decisions(self, data, values, held_out):
+            self.index, self.held_out = data.index, held_out
+            super()._store_decisions(data, values, held_out)
+
+    machine = Watched(**lgc(class_prior=prior).get_params()).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(machine.index, np.arange(12))
+    for i in range(12):
+        without = np.where(np.arange(90) == i, -1, y)
+        refit = lgc(class_prior=prior).fit(X, without, sample_weight=weights)
+        np.testing.assert_allclose(
+            machine.held_out[i], refit.decision_function(X[i : i + 1])[0], atol=1e-8
+        )
+
+
+def test_weights():
+    X, y, _ = blobs(n_classes=2)
+    by_class = lgc(class_weight={0: 1.0, 1: 5.0}).fit(X, y)
+    by_row = lgc().fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0))
+    np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X))
+    plain = lgc().fit(X, y)
+    assert (by_row.decision_function(X) > plain.decision_function(X)).all()
+    scaled = lgc().fit(X, y, sample_weight=np.full(90, 1e-200))
+    np.testing.assert_allclose(scaled.decision_function(X), plain.decision_function(X))
+    weights = np.where(np.arange(90) < 3, 0.0, 1.0)
+    zero = lgc().fit(X, y, sample_weight=weights)
+    none = lgc().fit(X, np.where(weights > 0, y, -1))
+    np.testing.assert_allclose(zero.decision_function(X), none.decision_function(X))
+    np.testing.assert_array_equal(zero.transduction_[:3], y[:3])
+
+
+def test_a_class_without_weight_is_told_and_not_divided_by():
+    X, y, _ = blobs()
+    weights = np.where(y == 2, 0.0, 1.0)
+    with pytest.warns(UserWarning, match=r"next to nothing for \[2\].*set class_prior=None"):
+        machine = lgc(class_prior="equal").fit(X, y, sample_weight=weights)
+    plain = lgc().fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(machine.decision_function(X), plain.decision_function(X))
+
+
+# ---------------------------------------------------------------- forms of rows, edges
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, np.float32, np.asfortranarray, list])
+def test_forms_of_rows(form):
+    X, y, _ = blobs()
+    X = np.round(4 * X) / 4  # exact in every form
+    X[np.abs(X) < 0.5] = 0.0
+    X = np.unique(X, axis=0)
+    y = y[: len(X)]
+    plain = lgc().fit(X, y)
+    other = lgc().fit(form(X), y)
+    np.testing.assert_allclose(
+        other.decision_function(form(X)), plain.decision_function(X), atol=1e-7
+    )
+    np.testing.assert_allclose(other.decision_function(X), plain.decision_function(X), atol=1e-7)
+
+
+def test_tiles_and_threads_do_not_matter(monkeypatch):
+    X, y, _ = blobs()
+    plain = lgc().fit(X, y)
+    for threads, tile in (("1", 1), ("3", 7), ("8", 64)):
+        monkeypatch.setenv("LAPWING_NUM_THREADS", threads)
+        monkeypatch.setattr("lapwing.estimators.nystrom_lgc.tile_rows", lambda m, tile=tile: tile)
+        other = lgc().fit(X, y)
+        np.testing.assert_allclose(
+            other.decision_function(X), plain.decision_function(X), atol=1e-10
+        )
+
+
+def test_rows_out_of_reach():
+    X, y, _ = blobs()
+    far = np.vstack([X, X[:2] + 1e3, X[:1] + 2e3])
+    labels = np.append(y, [-1, 2, -1])
+    machines = (lgc(n_landmarks=20, random_state=seed).fit(far, labels) for seed in range(20))
+    machine = next(m for m in machines if m.landmarks_.max() < 100)  # none of those three
+    values = machine.decision_function(far)
+    assert np.isfinite(values).all()
+    np.testing.assert_allclose(values[90:], [[0, 0, 0], [0, 0, 1], [0, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(machine.predict_proba(far)[[90, 92]], 1 / 3)
+    F = naive_values(low_rank(X, machine.landmarks_), y)
+    np.testing.assert_allclose(values[:90], shares(F), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    ["duplicates", "constant column", "all equal", "scales", "tiny", "tiniest", "large", "outlier"],
+)
+def test_awkward_rows_stay_finite(trouble):
+    X, y, _ = blobs(n=60, n_classes=2)
+    if trouble == "duplicates":
+        X = np.repeat(X[:6], 10, axis=0)
+    elif trouble == "constant column":
+        X[:, 1] = 3.0
+    elif trouble == "all equal":
+        X = np.full((60, 4), 0.1)
+    elif trouble == "scales":
+        X[:, 0] *= 1e8
+        X[:, 1] *= 1e-8
+    elif trouble == "tiny":
+        X *= 1e-100
+    elif trouble == "tiniest":
+        X *= 1e-160
+    elif trouble == "large":
+        X *= 1e100
+    else:
+        X[-1] = 1e9
+    machine = NystromLGCClassifier(n_landmarks=20).fit(X, y)
+    assert np.isfinite(machine.decision_function(X)).all()
+    assert np.isfinite(machine.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "cosine"])
+def test_other_kernels(kernel):
+    X, y, _ = blobs()
+    for rows in (np.abs(X) + 0.1, X - X.mean(axis=0)):
+        machine = NystromLGCClassifier(kernel=kernel, n_landmarks=30).fit(rows, y)
+        assert np.isfinite(machine.decision_function(rows)).all()
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1 - 1e-12])
+def test_alpha_at_both_ends(alpha):
+    X, y, _ = blobs()
+    machine = lgc(alpha=alpha).fit(X, y)
+    assert np.isfinite(machine.decision_function(X)).all()
+    np.testing.assert_array_equal(machine.transduction_[:12], y[:12])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", 0.0),
+        ("alpha", 1.0),
+        ("alpha", np.nan),
+        ("alpha", "0.5"),
+        ("n_landmarks", 0),
+        ("n_landmarks", 2.5),
+        ("gamma", -1.0),
+        ("gamma", "global"),
+        ("class_prior", "balanced"),
+        ("class_prior", [0.5, 0.5]),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(name, value):
+    X, y, _ = blobs()
+    with pytest.raises(ValueError, match=f"^{name} must "):
+        NystromLGCClassifier(**{name: value}).fit(X, y)
+
+
+def test_bad_input_is_refused():
+    X, y, _ = blobs()
+    machine = NystromLGCClassifier()
+    with pytest.raises(NotFittedError):
+        machine.predict(X)
+    with pytest.raises(ValueError, match="no row is labelled"):
+        machine.fit(X, np.full(90, -1))
+    with pytest.raises(ValueError, match="only one class"):
+        machine.fit(X, np.where(y == 1, 1, -1))
+    with pytest.raises(ValueError, match="squares overflow"):
+        machine.fit(X * 1e200, y)
+    with pytest.raises(ValueError, match="NaN"):
+        machine.fit(np.where(X > 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="'precomputed' is not offered"):
+        NystromLGCClassifier(kernel="precomputed").fit(X @ X.T, y)
+    with pytest.raises(MemoryError, match=r"60 landmarks need .* lower n_landmarks"):
+        NystromLGCClassifier(n_landmarks=60, memory_limit="10kB").fit(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_new_rows_are_refused(form, method):
+    X, y, _ = blobs()
+    machine = lgc().fit(form(X), y)
+    order = np.random.default_rng(0).permutation(90)
+    np.testing.assert_array_equal(
+        getattr(machine, method)(form(X[order])), getattr(machine, method)(form(X))[order]
+    )
+    new = X[:10].copy()
+    new[[3, 7], 2] += 1e-9
+    message = r"2 of 10 rows, the first of them row 3, .* NystromLGCClassifier .* new rows"
+    with pytest.raises(ValueError, match=message):
+        getattr(machine, method)(form(new))
+
+
+# ---------------------------------------------------------------- life
+
+
+@pytest.mark.parametrize("mark", [None, np.nan, "unknown", pd.NA])
+def test_words_and_marks(mark):
+    X, y, _ = blobs()
+    words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
+    machine = lgc(unlabeled="unknown").fit(X, words)
+    np.testing.assert_array_equal(machine.classes_, ["x", "y", "z"])
+    np.testing.assert_array_equal(
+        machine.transduction_, np.array(list("xyz"))[lgc().fit(X, y).transduction_]
+    )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_added_labels_are_those_of_a_new_fit(form):
+    X, y, truth = blobs()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    labels = y.copy()
+    labels[[50, 51]] = truth[[50, 51]]
+    machine = lgc(class_prior="labeled")
+    before = clone(machine).fit(form(X), y, sample_weight=weights)
+    grown = clone(machine).fit(form(X), y, sample_weight=weights)
+    grown.add_labels([50, 51], truth[[50, 51]])
+    new = clone(machine).fit(form(X), labels, sample_weight=weights)
+    np.testing.assert_allclose(grown.decision_function(X), new.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(grown.predict_proba(X), new.predict_proba(X), atol=1e-9)
+    np.testing.assert_array_equal(grown.transduction_, new.transduction_)
+    assert not np.allclose(before.decision_function(X), new.decision_function(X))
+
+
+def test_pickle_and_tables():
+    X, y, truth = blobs()
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    machine = lgc().fit(table, pd.Series(y))
+    again = pickle.loads(pickle.dumps(machine))
+    np.testing.assert_array_equal(again.predict_proba(table), machine.predict_proba(table))
+    again.add_labels([50], [truth[50]])
+    assert list(again.feature_names_in_) == ["a", "b", "c"]
+
+
+def test_random_state():
+    X, y, _ = blobs()
+    first = lgc(random_state=3).fit(X, y)
+    np.testing.assert_array_equal(first.landmarks_, lgc(random_state=3).fit(X, y).landmarks_)
+    assert not np.array_equal(first.landmarks_, lgc(random_state=4).fit(X, y).landmarks_)
