@@ -156,7 +156,7 @@ def test_local_width():
     machine = NFIClassifier(30).fit(X, y)
     squares = ((X[:, None] - machine.landmarks_[None]) ** 2).sum(axis=2)
     squares[squares < 1e-14] = np.inf
-    assert machine.kernel_.gamma == pytest.approx(2.0 / np.median(squares.min(axis=1)))
+    assert machine.kernel_.gamma == pytest.approx(4.0 / np.median(squares.min(axis=1)))
 
 
 def test_two_moons():

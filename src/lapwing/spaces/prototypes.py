@@ -146,7 +146,7 @@ class LowRankGraph:
 def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     """Return a Gaussian kernel with the width of the points, another kernel as it is.
 
-    gamma is 2 over the median squared distance of the rows to the nearest point but themselves.
+    gamma is 4 over the median squared distance of the rows to the nearest point but themselves.
     """
     if not isinstance(kernel, GaussianKernel):
         return kernel
@@ -164,7 +164,7 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
     # Less than that are the distances of rows that are equal for all that numbers can tell.
-    return GaussianKernel(2.0 / typical if typical > 1e-300 else 1.0, kernel.center)
+    return GaussianKernel(4.0 / typical if typical > 1e-300 else 1.0, kernel.center)
 
 
 def smoothness_at_points(
