@@ -156,7 +156,7 @@ def test_local_width():
     machine = NFIClassifier(30).fit(X, y)
     squares = ((X[:, None] - machine.landmarks_[None]) ** 2).sum(axis=2)
     squares[squares < 1e-14] = np.inf
-    assert machine.kernel_.gamma == pytest.approx(4.0 / np.median(squares.min(axis=1)))
+    assert machine.kernel_.gamma == pytest.approx(6.0 / np.median(np.sort(squares)[:, 1]))
 
 
 def test_two_moons():
@@ -164,7 +164,7 @@ def test_two_moons():
     y = np.full(400, -1)
     for c in (0, 1):
         y[np.flatnonzero(truth == c)[:4]] = c
-    machine = NFIClassifier(100).fit(X, y)
+    machine = NFIClassifier(100, gamma=100.0).fit(X, y)
     assert (machine.transduction_ == truth).mean() > 0.95
     X_new, truth_new = make_moons(200, noise=0.06, random_state=7)
     assert machine.score(X_new, truth_new) > 0.93

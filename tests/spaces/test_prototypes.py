@@ -334,7 +334,7 @@ def test_forms_of_rows_do_not_matter(name, normalize, form):
 def naive_width(X, V):
     squares = ((X[:, None] - V[None]) ** 2).sum(axis=2)
     squares[squares < 1e-14] = np.inf
-    return 4.0 / np.median(squares.min(axis=1))
+    return 6.0 / np.median(np.sort(squares, axis=1)[:, 1])
 
 
 def test_localised_width_is_that_of_loops(monkeypatch):
@@ -367,9 +367,12 @@ def test_localised_width_of_rows_that_are_all_one_point():
 
 def test_localised_width_counts_duplicates_of_points_but_not_themselves():
     X = np.array([[0.0], [0.0], [5.0], [1.0]])
-    # Nearest others: 3, 3, 2 and 1 away.
-    V = np.array([[0.0], [3.0]])
-    assert localised(make("rbf", X), X, V).gamma == pytest.approx(4.0 / 6.5)
+    # Second nearest others: 9, 9, 4 and 2 away.
+    V = np.array([[0.0], [3.0], [9.0]])
+    assert localised(make("rbf", X), X, V).gamma == pytest.approx(6.0 / ((16.0 + 81.0) / 2.0))
+    # One point is the second as well: 3, 3, 2 and 2 away.
+    one = localised(make("rbf", X), X, V[1:2])
+    assert one.gamma == pytest.approx(6.0 / ((4.0 + 9.0) / 2.0))
 
 
 @pytest.mark.parametrize("name", ["linear", "poly", "cosine"])

@@ -172,9 +172,9 @@ _PROTOTYPES = """\
     kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
         Kernel k, which is also the similarity of the graph and should not be negative.
     gamma : float, "local", "scale" or "median", default="local"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 4 over the median squared
-        distance of the rows to their nearest prototype (for poly it is "scale"): a graph must join
-        near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_labeled : float or "scale", default="scale"
@@ -227,9 +227,9 @@ _LANDMARK_ROWS = """\
     kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
         Kernel, which is the similarity of the graph and should not be negative.
     gamma : float, "local", "scale" or "median", default="local"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 4 over the median squared
-        distance of the rows to their nearest landmark (for poly it is "scale"): a graph must join
-        near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
 """

@@ -146,7 +146,9 @@ class LowRankGraph:
 def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     """Return a Gaussian kernel with the width of the points, another kernel as it is.
 
-    gamma is 4 over the median squared distance of the rows to the nearest point but themselves.
+    gamma is 6 over the median squared distance of the rows to the second of their nearest points,
+    themselves not counted. The nearest would do in many dimensions; along a line it is so near to
+    most rows that similarities would not reach from point to point.
     """
     if not isinstance(kernel, GaussianKernel):
         return kernel
@@ -158,13 +160,14 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
         squares = kernel.squared_distances(rows, prepared)
         sizes = rows.squared_norms[:, None] + prepared.squared_norms
         squares[squares <= _SAME * sizes] = np.inf
-        return squares.min(axis=1)
+        # Where there is one point, it is the second as well.
+        return np.partition(squares, min(1, squares.shape[1] - 1), axis=1)[:, :2].max(axis=1)
 
     found = RowBlocks.of(X).map("width", nearest, tile_rows(len(points)))
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
     # Less than that are the distances of rows that are equal for all that numbers can tell.
-    return GaussianKernel(4.0 / typical if typical > 1e-300 else 1.0, kernel.center)
+    return GaussianKernel(6.0 / typical if typical > 1e-300 else 1.0, kernel.center)
 
 
 def smoothness_at_points(

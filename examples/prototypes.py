@@ -1,0 +1,81 @@
+"""Twenty prototypes carry two moons of a thousand rows, two of them labelled.
+
+    python examples/prototypes.py            # writes output/prototypes.png
+    python examples/prototypes.py --out prototypes.png
+
+Left: the prototypes, k-means centres coloured by the values they are given, and the function they
+make. Right: what a supervised machine makes of the two labels.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.svm import SVC
+
+from lapwing import PVMClassifier
+from lapwing.displays import new_figure
+
+COLORS = ["#0072B2", "#E69F00"]  # told apart by colour-blind readers as well
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="PVMClassifier on two moons with two labels.")
+    parser.add_argument("--out", type=Path, default=Path("output/prototypes.png"))
+    out = parser.parse_args().out
+
+    X, truth = make_moons(1000, noise=0.08, random_state=0)
+    y = np.full(1000, -1)  # -1: not labelled
+    labelled = [int(np.flatnonzero(truth == c)[0]) for c in (0, 1)]
+    y[labelled] = truth[labelled]
+
+    model = PVMClassifier(n_prototypes=20).fit(X, y)
+    supervised = SVC().fit(X[labelled], y[labelled])
+    panels = {
+        "PVMClassifier, 2 labelled and 998 unlabelled rows": (model, model.transduction_),
+        "SVC, 2 labelled rows": (supervised, supervised.predict(X)),
+    }
+
+    figure = new_figure(11.5, 4.8)
+    for ax, (name, (machine, called)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        right = np.delete(called == truth, labelled).mean()
+        DecisionBoundaryDisplay.from_estimator(
+            machine,
+            X,
+            response_method="predict",
+            plot_method="contourf",
+            levels=[-0.5, 0.5, 1.5],
+            colors=COLORS,
+            alpha=0.15,
+            grid_resolution=300,
+            eps=0.4,
+            ax=ax,
+        )
+        for c in (0, 1):
+            rows = X[truth == c]
+            ax.scatter(*rows.T, s=6, color=COLORS[c], alpha=0.35, linewidths=0, label=f"class {c}")
+        ax.scatter(
+            *X[labelled].T, s=170, marker="*", c=COLORS, edgecolors="black", label="labelled"
+        )
+        if machine is model:
+            called = (model.coef_[0] > 0).astype(int)
+            ax.scatter(
+                *model.prototypes_.T,
+                s=60,
+                marker="X",
+                c=[COLORS[c] for c in called],
+                edgecolors="black",
+                label="prototypes",
+            )
+        ax.set_title(f"{name}\n{100 * right:.1f} % of the unlabelled rows right", fontsize=10)
+        ax.set(xticks=[], yticks=[])
+        ax.legend(loc="lower left", fontsize=8)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=150)
+    print(f"Picture: {out}")
+
+
+if __name__ == "__main__":
+    main()
