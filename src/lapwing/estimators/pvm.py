@@ -237,7 +237,7 @@ class PrototypeEstimator(BaseEstimator):
             coef, held_out = hinge_machine(features, data.targets, weights)
         self.coef_ = (back @ coef).T
         values = self.coef_.T
-        self._store_values(data, rows, lambda X: self._similarities(X) @ values, held_out)
+        self._store_values(data, rows, lambda X: self._similarities.values(X, values), held_out)
 
     def _sizes(self, rows: RowBlocks, n_labelled: int) -> tuple[int, int]:
         """Return the numbers of prototypes, after looking at the memory."""
@@ -305,7 +305,9 @@ class PrototypeEstimator(BaseEstimator):
         check_is_fitted(self, "coef_")
         rows = RowBlocks.of(self._check_rows(X, reset=False))
         coef = self.coef_.T
-        return rows.map("values", lambda X: self._similarities(X) @ coef, tile_rows(len(coef)))
+        return rows.map(
+            "values", lambda X: self._similarities.values(X, coef), tile_rows(len(coef))
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__().copy()

@@ -10,6 +10,7 @@ D̃ = diag(K̃1), and S = D̃ − K̃ its Laplacian.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -63,15 +64,24 @@ class Similarities:
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return H of rows, shape (rows, k). Cost: rows·k·d operations."""
+        return self._divided(X, lambda H: H)
+
+    def values(self, X: Any, coef: np.ndarray) -> np.ndarray:
+        """Return H·coef of rows, without forming H."""
+        return self._divided(X, lambda H: H @ coef)
+
+    def _divided(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return a linear function of H, divided by the sums of the rows afterwards."""
         E = self.raw(X)
         if not self.normalize:
-            return E
+            return function(E)
         total = E.sum(axis=1)
         far = self.check_totals(total)
-        H = E / np.where(far, 1.0, total)[:, None]
+        values = function(E)
+        values /= np.where(far, 1.0, total)[:, None]
         if far.any():
-            H[far] = self._limit(X[np.flatnonzero(far)])
-        return H
+            values[far] = function(self._limit(X[np.flatnonzero(far)]))
+        return values
 
     def raw(self, X: Any) -> np.ndarray:
         """Return the kernel values, rows not divided by their sums."""
