@@ -16,7 +16,7 @@ from ..solvers import fit_smoother
 from ..spaces import kmeans_landmarks
 from .checks import check_count, check_magnitude, check_positive
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
-from .classifier import LabelClassifier, LabelledData, per_class
+from .classifier import LabelClassifier, LabelledData, one_column, per_class
 
 #: Rows an anchor stands for, at least: an anchor of a single row spreads no labels.
 _ROWS_PER_ANCHOR = 4
@@ -183,11 +183,11 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         if self.class_prior is not None:
             advice = ", lower reg_manifold"
             warn_lost_mass(mass, self.classes_, least=_LEAST_MASS, advice=advice, stacklevel=4)
-        self.coef_ = _columns(smoother.coef * self._class_scale(mass, counts)).T
+        self.coef_ = one_column(smoother.coef * self._class_scale(mass, counts)).T
         held_mass = smoother.held_out_product(load)
         held_scale = self._class_scale(held_mass, counts - one_hot)
         self._store_decisions(
-            data, np.asarray(Z @ self.coef_.T), _columns(smoother.held_out * held_scale)
+            data, np.asarray(Z @ self.coef_.T), one_column(smoother.held_out * held_scale)
         )
 
     def _class_scale(self, mass: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -220,11 +220,6 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _columns(values: np.ndarray) -> np.ndarray:
-    """Return one column for two classes."""
-    return values[:, 1:] - values[:, :1] if values.shape[1] == 2 else values
 
 
 def _check_room(n_anchors: int) -> None:

@@ -27,7 +27,7 @@ from ..solvers.sparse_system import (
 )
 from .checks import check_count, check_magnitude, check_positive
 from .class_mass import class_factors, labeled_shares, resolve_prior, warn_lost_mass
-from .classifier import LabelledData, per_class
+from .classifier import LabelledData, one_column, per_class
 from .graph_choice import resolve_graph
 from .transductive import TransductiveClassifier
 
@@ -232,7 +232,7 @@ class LGCClassifier(TransductiveClassifier):
         sample = replace(
             data, index=index, targets=data.targets[chosen], weights=data.weights[chosen]
         )
-        self._store_decisions(sample, _columns(self.label_distributions_), _columns(held_out))
+        self._store_decisions(sample, one_column(self.label_distributions_), one_column(held_out))
 
     def _solve_system(self, right: np.ndarray) -> tuple[np.ndarray, Solve]:
         """Return (I - αS)⁻¹ times a block, and a function that gives it for others, less exactly.
@@ -338,8 +338,3 @@ def _distributions(
     shares = shares if prior is None else prior
     sums = F.sum(axis=1, keepdims=True)
     return np.where(sums > 0, F / np.where(sums > 0, sums, 1.0), shares)
-
-
-def _columns(P: np.ndarray) -> np.ndarray:
-    """Return one column for two classes."""
-    return P[:, 1:] - P[:, :1] if P.shape[1] == 2 else P

@@ -45,6 +45,7 @@ from ..solvers import (
 from ..spaces import (
     Function,
     KernelSpace,
+    Landmarks,
     LinearSpace,
     Space,
     kmeans_landmarks,
@@ -54,7 +55,6 @@ from ..spaces import (
 from .base import KernelEstimator
 from .checks import check_count, check_not_negative, check_positive
 from .graph_choice import resolve_graph
-from .margin_space import Landmarks
 
 logger = logging.getLogger("lapwing")
 

@@ -17,8 +17,8 @@ from ..kernels import Kernel, LinearKernel, choose_storage, gram_bytes, gram_ope
 from ..operators import DenseOperator
 from ..solvers import LEAST_MEMORY, affordable_memory, lbfgs_bytes
 from ..spaces import (
-    Features,
     KernelSpace,
+    Landmarks,
     LinearSpace,
     Space,
     kmeans_landmarks,
@@ -26,27 +26,6 @@ from ..spaces import (
     principal_features,
     submatrix_features,
 )
-
-
-@dataclass(frozen=True)
-class Landmarks:
-    """Features of landmarks, which are numbered rows, centres, or (both None) all rows."""
-
-    features: Features
-    rows: np.ndarray | None = None
-    centres: np.ndarray | None = None
-
-    def expansion(self, coef: np.ndarray, kernel: Kernel | None, X: Any) -> np.ndarray:
-        """Return weights of features as coefficients of all rows or centres, or as Xᵀ of these."""
-        coef = self.features.back @ coef
-        if self.rows is not None:
-            on_rows = np.zeros((X.shape[0], coef.shape[1]))
-            on_rows[self.rows] = coef
-            coef = on_rows
-        if isinstance(kernel, LinearKernel):
-            rows = kernel.prepare(X if self.centres is None else self.centres).data
-            coef = np.asarray(rows.T @ coef)
-        return coef
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,10 @@ from ..solvers import (
     label_switching,
     quasi_newton,
 )
-from ..spaces import (
-    AffineSpace,
-    Function,
-)
+from ..spaces import AffineSpace, Function, Landmarks
 from .classifier import KernelClassifier, LabelledData
 from .margin_columns import Columns, given_ratio, make_columns, margin_steps
-from .margin_space import Landmarks, MarginSpace, make_space
+from .margin_space import MarginSpace, make_space
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 #: Those whose functions are held at the mean 2·ratio − 1; the others label by ratio.

@@ -12,6 +12,7 @@ from .embedded import (
 from .expansion import evaluate
 from .features import (
     Features,
+    Landmarks,
     inverse_root,
     landmark_features,
     principal_features,
@@ -35,6 +36,7 @@ __all__ = [
     "Features",
     "Function",
     "KernelSpace",
+    "Landmarks",
     "LinearSpace",
     "LowRankGraph",
     "Similarities",

@@ -7,6 +7,7 @@ landmarks Z, and ⟨w, Φ(x)⟩ = Σ βⱼ k(x, zⱼ) with β = Aw. Knows neithe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel
+from ..kernels import Kernel, LinearKernel
 
 #: Eigenvalues below this share of the largest are rounding.
 _RANK = 1e-12
@@ -36,6 +37,27 @@ class Features:
 
     values: np.ndarray
     back: np.ndarray
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Features of landmarks, which are numbered rows, centres, or (both None) all rows."""
+
+    features: Features
+    rows: np.ndarray | None = None
+    centres: np.ndarray | None = None
+
+    def expansion(self, coef: np.ndarray, kernel: Kernel | None, X: Any) -> np.ndarray:
+        """Return weights of features as coefficients of all rows or centres, or as Xᵀ of these."""
+        coef = self.features.back @ coef
+        if self.rows is not None:
+            on_rows = np.zeros((X.shape[0], coef.shape[1]))
+            on_rows[self.rows] = coef
+            coef = on_rows
+        if isinstance(kernel, LinearKernel):
+            rows = kernel.prepare(X if self.centres is None else self.centres).data
+            coef = np.asarray(rows.T @ coef)
+        return coef
 
 
 def landmark_features(kernel: Kernel, X: np.ndarray | sp.csr_matrix, Z: np.ndarray) -> Features:
