@@ -22,8 +22,9 @@ help:  ## Show this list
 demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 	$(BIN)/lapwing demo $(ARGS)
 
+# One process for each CPU, and one thread in each: small problems only wait for a second one.
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
-	$(BIN)/python -m pytest $(ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/.stamp-dev  ## Check style and formatting
 	$(BIN)/ruff check .

@@ -1073,3 +1073,29 @@ def test_same_state_same_model_other_state_another():
     assert not np.array_equal(first.prototypes_, other.prototypes_)
     PVMClassifier(n_prototypes=10, random_state=np.random.RandomState(0)).fit(X, y)
     PVMClassifier(n_prototypes=10, random_state=None).fit(X, y)
+
+
+def test_wide_sparse_rows_are_not_counted_as_dense():
+    X = sp.random(300, 200_000, density=1e-4, format="csr", random_state=0)
+    y = np.full(300, -1)
+    y[:6] = [0, 1, 0, 1, 0, 1]
+    PVMClassifier(n_prototypes=3, memory_limit="200MB").fit(X, y)  # dense they are 480 MB
+    with pytest.raises(MemoryError, match="lower"):
+        PVMClassifier(n_prototypes=3, memory_limit="10MB").fit(X, y)
+
+
+def test_entries_that_are_stored_in_parts_are_added_up():
+    X, y, _ = blobs()
+    whole = sp.csr_matrix(X)
+    parts = sp.csr_matrix(
+        (
+            np.repeat(whole.data, 2) * np.tile([0.25, 0.75], whole.nnz),
+            np.repeat(whole.indices, 2),
+            2 * whole.indptr,
+        ),
+        shape=X.shape,
+    )
+    assert parts.nnz == 2 * whole.nnz
+    expected = PVMClassifier(n_prototypes=20).fit(whole, y).decision_function(whole)
+    found = PVMClassifier(n_prototypes=20).fit(parts, y).decision_function(parts)
+    np.testing.assert_allclose(found, expected, atol=1e-8)

@@ -182,13 +182,14 @@ def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> It
             for block in blocks() if callable(blocks) else blocks:
                 X = _plain(block[0])
                 again.append(X.shape)
-                if again != shapes[: len(again)]:
+                if len(again) > len(shapes) or again[-1] != shapes[len(again) - 1]:
                     break
                 yield X
             if again != shapes:
                 raise ValueError(
                     f"block {max(len(again) - 1, 0)} was not the same, or not there, when it was "
-                    "read again: the blocks must be the same at every reading"
+                    "read again: the blocks must be the same at every reading, and a function must "
+                    "return a new iterator at each call"
                 )
 
         yield Stream(read, labels, sum(n for n, _ in shapes))

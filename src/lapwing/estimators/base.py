@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..kernels import CallableKernel, Kernel, LinearKernel, PolynomialKernel, make_kernel
 from ..solvers import SolverResult, Step, StoppingRule, drive
 from ..spaces import Function, evaluate
+from .checks import without_repeats
 
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
 _PSD_ROWS = 300
@@ -148,7 +149,7 @@ def check_rows(estimator: KernelEstimator, X: Any) -> Any:
     )
     if estimator.kernel == "precomputed" and X.shape[0] != X.shape[1]:
         raise ValueError(f"a precomputed kernel must be a square matrix, got shape {X.shape}")
-    return X
+    return without_repeats(X)
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:

@@ -39,3 +39,11 @@ def check_magnitude(X: Any, dtype: Any = None) -> None:
             f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
             "with sklearn.preprocessing.StandardScaler"
         )
+
+
+def without_repeats(X: Any) -> Any:
+    """Return sparse rows in which no entry is stored in parts, which norms would not add up."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

@@ -217,7 +217,8 @@ _PROTOTYPES_NOTES = """\
 
     Degrees of the low-rank graph may come out negative for rows that are far from all prototypes:
     they are taken for zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in
-    rounding, are raised to 1e-10 of the largest.
+    rounding, are raised to 1e-10 of the largest, in coordinates of the prototypes from which
+    directions are left out in which their kernel matrix is zero up to rounding.
 
     A pickle, or a copy, holds the prototypes but not the rows: `add_labels` needs these.
 """

@@ -9,12 +9,13 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from ..arrays.memory import format_size, memory_budget
+from ..arrays.threads import n_threads
 from ..kernels import Kernel, make_kernel
 from ..spaces import localised
 from .base import check_kernel
 from .checks import check_count
 
-#: Matrices of landmarks by landmarks that are held at once.
+#: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
 _SQUARES = 8
 
 
@@ -48,7 +49,7 @@ class LandmarkRows:
         """Choose the rows, ``labelled`` ones first and others at random, and the kernel."""
         n = X.shape[0]
         m = min(max(self.n_landmarks, len(labelled)), n)
-        needed, budget = 8 * _SQUARES * m**2, memory_budget(self.memory_limit)
+        needed, budget = 8 * (_SQUARES + n_threads()) * m**2, memory_budget(self.memory_limit)
         if needed > budget:
             raise MemoryError(
                 f"{m} landmarks need {format_size(needed)} and memory_limit allows "

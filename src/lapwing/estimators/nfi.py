@@ -25,7 +25,7 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
     r"""Non-parametric function induction: values at a few rows, a weighted mean elsewhere.
 
     The values f_S of m landmarks S, which are the labelled rows and others drawn at random, give
-    those of every other row, of the data or new, as
+    those of every row, of the data or new, and of S itself, as
 
         f(x) = Σ_{{j∈S}} w(x, x_j) f_j / (Σ_{{j∈S}} w(x, x_j) + ε) ,
 
@@ -142,6 +142,7 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
         )
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
+        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse
         index = self._choose_landmarks(X, data.index)
         self._similarities = Similarities(self.kernel_, self.landmarks_)
         self._solve(data, RowBlocks.of(X), index)

@@ -132,6 +132,7 @@ class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
         )
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
+        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse
         self._choose_landmarks(X, np.empty(0, dtype=int))
         self._store_rows(X)
         self._build(RowBlocks.of(X))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -34,7 +35,13 @@ from ..spaces import (
     tile_rows,
 )
 from .base import check_kernel
-from .checks import check_count, check_magnitude, check_not_negative, check_positive
+from .checks import (
+    check_count,
+    check_magnitude,
+    check_not_negative,
+    check_positive,
+    without_repeats,
+)
 from .classifier import LabelClassifier, LabelledData
 from .docstrings import documented
 from .regressor import LabelRegressor
@@ -96,7 +103,7 @@ class PrototypeEstimator(BaseEstimator):
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         data = self._check_targets(X, y, sample_weight)
-        self._fit_rows(RowBlocks.of(X, self._progress()), data)
+        self._fit_rows(RowBlocks.of(X, self._progress()), data, _row_size(X))
         self._rows = X
         return self
 
@@ -133,12 +140,23 @@ class PrototypeEstimator(BaseEstimator):
         array([0, 1])
         """
         self._check_parameters()
-        with open_stream(blocks, self._check_block) as stream:
+        progress, largest = self._progress(), 0.0
+
+        def check(number: int, pair: Any) -> tuple[Any, np.ndarray]:
+            nonlocal largest
+            X, values = self._check_block(number, pair)
+            largest = max(largest, _row_size(X))
+            return X, values
+
+        if progress is not None:
+            progress("reading the blocks", 0, 1)
+        with open_stream(blocks, check) as stream:
             if stream.n_rows < 2:
                 raise ValueError(f"{stream.n_rows} rows in all blocks: there is nothing to fit")
-            rows = RowBlocks(stream.read, stream.n_rows, self._progress())
+            rows = RowBlocks(stream.read, stream.n_rows, progress)
             no_columns = np.empty((rows.n_rows, 0))  # stands for X where only its rows are counted
-            self._fit_rows(rows, self._check_targets(no_columns, _join(stream.labels), None))
+            data = self._check_targets(no_columns, _join(stream.labels), None)
+            self._fit_rows(rows, data, largest)
         self._rows = None
         return self
 
@@ -177,7 +195,7 @@ class PrototypeEstimator(BaseEstimator):
         )
         if X.dtype.kind == "f":
             check_magnitude(X, np.float64)  # in which tiles are computed
-        return X
+        return without_repeats(X)
 
     def _check_block(self, number: int, pair: Any) -> tuple[Any, np.ndarray]:
         if not (isinstance(pair, tuple) and len(pair) == 2):
@@ -203,9 +221,11 @@ class PrototypeEstimator(BaseEstimator):
 
     # The fit.
 
-    def _fit_rows(self, rows: RowBlocks, data: LabelledData) -> None:
-        """Choose prototypes, sum over the rows, solve."""
-        k, m = self._sizes(rows, len(data.index))
+    def _fit_rows(self, rows: RowBlocks, data: LabelledData, row_size: float) -> None:
+        """Choose prototypes, sum over the rows, solve. ``row_size`` is in stored numbers."""
+        k, m = self._sizes(rows.n_rows, len(data.index), row_size)
+        if rows.progress is not None:
+            rows.progress("choosing prototypes", 0, 1)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         sample, weights, X_l = self._sample(rows, data, max(k, m), rng)
         V = np.unique(kmeans_landmarks(sample, k, rng, weights), axis=0)  # centres may be equal
@@ -239,17 +259,19 @@ class PrototypeEstimator(BaseEstimator):
         values = self.coef_.T
         self._store_values(data, rows, lambda X: self._similarities.values(X, values), held_out)
 
-    def _sizes(self, rows: RowBlocks, n_labelled: int) -> tuple[int, int]:
+    def _sizes(self, n: int, n_labelled: int, row_size: float) -> tuple[int, int]:
         """Return the numbers of prototypes, after looking at the memory."""
-        n, d, k = rows.n_rows, self.n_features_in_, self.n_prototypes
+        d, k = self.n_features_in_, self.n_prototypes
         if k == "auto":
             k = min(n, int(np.clip(n // 10, *_AUTO_BOUNDS)))
         m = k if self.n_landmarks is None else self.n_landmarks
         k, m = min(int(k), n), min(int(m), n)
         most = max(k, m)
-        sample = 2 * min(n, kmeans_rows(most)) * d + 3 * most * d
+        sample = 2 * min(n, kmeans_rows(most)) * row_size + 3 * most * d
         sums = _SQUARES * (n_threads() + 1) * (most**2 + tile_rows(m + k) * (m + k))
-        solution = n_labelled * (d + 4 * k) + (6 * n_labelled**2 if self.loss == "hinge" else 0)
+        solution = n_labelled * (row_size + 4 * k) + (
+            6 * n_labelled**2 if self.loss == "hinge" else 0
+        )
         needed, budget = 8 * (max(sample, sums) + solution), memory_budget(self.memory_limit)
         if needed > budget:
             raise MemoryError(
@@ -507,6 +529,11 @@ class PVMRegressor(LabelRegressor, PrototypeEstimator):
     ) -> None:
         found = rows.map("targets", values, tile_rows(len(self.prototypes_)))
         self._store_targets(data, found[:, 0])
+
+
+def _row_size(X: Any) -> float:
+    """Return the numbers that a row takes on average."""
+    return 1.5 * X.nnz / max(X.shape[0], 1) if sp.issparse(X) else float(X.shape[1])
 
 
 def _join(labels: list[np.ndarray]) -> np.ndarray:

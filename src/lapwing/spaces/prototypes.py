@@ -211,7 +211,7 @@ def smoothness_at_points(
         # its root, and then for HᵀD̃H.
         if V.normalize:
             total = E.sum(axis=1)
-            V.check_totals(total)
+            V.check_totals(total)  # or refuse
             factor = 1.0 / np.maximum(total, _SMALLEST_TOTAL)
             E *= np.sqrt(factor)[:, None]
             degrees *= factor
@@ -229,10 +229,10 @@ def penalty_root(plus: np.ndarray, minus: np.ndarray, similarities: Similarities
 
     In the features HB the penalty is the squared norm; the first is the least penalised, often a
     constant. B is found in coordinates in which points that are alike do not make A singular.
-    Negative eigenvalues, which the approximation of the graph may bring in, and those lost in the
-    rounding of ``plus`` are raised to the least that is not. To remove them and invert the rest
-    would forbid a constant, which the graph does not see, instead of freeing it. Cost: some k³
-    operations.
+    Eigenvalues that are negative, which the approximation of the graph may bring in, or lost in the
+    rounding of ``plus`` are raised to 1e-10 of the largest. Zhang, Kwok & Parvin (2009), §4.2,
+    remove them and invert the rest, which forbids a constant that the graph does not see instead
+    of freeing it. Cost: some k³ operations.
     """
     root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
     A = plus - minus
