@@ -198,8 +198,16 @@ def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> It
 def _plain(X: Any) -> Any:
     """Return rows as an array or CSR matrix; tables as numbers."""
     if sp.issparse(X):
-        return sp.csr_matrix(X)
+        return without_repeats(sp.csr_matrix(X))
     return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
+
+
+def without_repeats(X: Any) -> Any:
+    """Return sparse rows in which no entry is stored in parts, which norms would not add up."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _keep(path: Path, X: Any) -> Callable[[], Any]:
@@ -211,4 +219,4 @@ def _keep(path: Path, X: Any) -> Callable[[], Any]:
     return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r")
 
 
-__all__ = ["Progress", "RowBlocks", "Stream", "open_stream"]
+__all__ = ["Progress", "RowBlocks", "Stream", "open_stream", "without_repeats"]

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.memory import format_size, memory_budget
 from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_laplacian
 from ..solvers import fit_smoother
 from ..spaces import kmeans_landmarks
+from .base import draw_seed
 from .checks import check_count, check_magnitude, check_positive
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelClassifier, LabelledData, one_column, per_class
@@ -160,7 +160,7 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))
         n_anchors = min(self.n_anchors, max(1, X.shape[0] // _ROWS_PER_ANCHOR))
         _check_room(n_anchors)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(draw_seed(self.random_state))
         # Equal rows may give equal centres.
         anchors = np.unique(kmeans_landmarks(X, n_anchors, rng), axis=0)
         self.graph_, self._Z = AnchorGraph.build(

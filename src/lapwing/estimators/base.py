@@ -17,10 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..arrays.blocks import without_repeats
 from ..kernels import CallableKernel, Kernel, LinearKernel, PolynomialKernel, make_kernel
 from ..solvers import SolverResult, Step, StoppingRule, drive
-from ..spaces import Function, evaluate
-from .checks import without_repeats
+from ..spaces import Function, evaluate, localised
 
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
 _PSD_ROWS = 300
@@ -53,10 +53,7 @@ class KernelEstimator(BaseEstimator):
         """Draw the seed of a fit; a warm one keeps that of the last, and with it the landmarks."""
         if self.warm_start and hasattr(self, "_seed"):
             return
-        if isinstance(self.random_state, np.random.Generator):
-            self._seed = int(self.random_state.integers(2**31))
-        else:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
+        self._seed = draw_seed(self.random_state)
 
     def _rng(self) -> np.random.Generator:
         """Return random numbers, the same at each call of one fit."""
@@ -176,6 +173,27 @@ def _check_gram(K: np.ndarray) -> None:
     _check_semidefinite(K[np.ix_(*[_sample(len(K))] * 2)])
 
 
+def draw_seed(random_state: Any) -> int:
+    """Return a seed from what users give: a number, None, a RandomState or a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    return int(check_random_state(random_state).randint(2**31))
+
+
+def local_kernel(estimator: Any, X: Any, points: np.ndarray) -> Kernel:
+    """Return the kernel of an estimator for which gamma may be "local", the width of the points."""
+    local = isinstance(estimator.gamma, str) and estimator.gamma == "local"
+    kernel = make_kernel(
+        estimator.kernel,
+        X,
+        gamma="scale" if local else estimator.gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+    )
+    check_kernel(kernel, X)
+    return localised(kernel, X, points) if local else kernel
+
+
 def check_kernel(kernel: Kernel, X: Any) -> None:
     """Refuse a kernel that is visibly not positive semi-definite on a sample of the rows."""
     doubtful = isinstance(kernel, CallableKernel) or (
@@ -222,4 +240,12 @@ class _Progress:
         return self.callback(step) if self.callback is not None else None
 
 
-__all__ = ["KernelEstimator", "check_kernel", "check_rows", "check_weights", "values_on"]
+__all__ = [
+    "KernelEstimator",
+    "check_kernel",
+    "check_rows",
+    "check_weights",
+    "draw_seed",
+    "local_kernel",
+    "values_on",
+]

@@ -41,9 +41,9 @@ def check_magnitude(X: Any, dtype: Any = None) -> None:
         )
 
 
-def without_repeats(X: Any) -> Any:
-    """Return sparse rows in which no entry is stored in parts, which norms would not add up."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+def check_gamma(gamma: Any) -> None:
+    """Refuse a text that names no width, where "local" is one."""
+    if isinstance(gamma, str) and gamma not in ("local", "scale", "median"):
+        raise ValueError(
+            f"gamma must be a positive number, 'local', 'scale' or 'median', got {gamma!r}"
+        )

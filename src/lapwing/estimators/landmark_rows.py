@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
 from ..arrays.memory import format_size, memory_budget
 from ..arrays.threads import n_threads
-from ..kernels import Kernel, make_kernel
-from ..spaces import localised
-from .base import check_kernel
-from .checks import check_count
+from ..kernels import Kernel
+from .base import draw_seed, local_kernel
+from .checks import check_count, check_gamma
 
 #: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
 _SQUARES = 8
@@ -36,10 +34,7 @@ class LandmarkRows:
 
     def _check_landmarks(self) -> None:
         check_count("n_landmarks", self.n_landmarks)
-        if isinstance(self.gamma, str) and self.gamma not in ("local", "scale", "median"):
-            raise ValueError(
-                f"gamma must be a positive number, 'local', 'scale' or 'median', got {self.gamma!r}"
-            )
+        check_gamma(self.gamma)
         if self.kernel == "precomputed":
             raise ValueError(
                 "kernel='precomputed' is not offered here: pass the rows and a kernel function"
@@ -56,15 +51,12 @@ class LandmarkRows:
                 f"{format_size(budget)}: lower n_landmarks, label fewer rows, or raise memory_limit"
             )
         others = np.setdiff1d(np.arange(n), labelled)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(draw_seed(self.random_state))
         drawn = np.sort(rng.choice(others, m - len(labelled), replace=False))
         index = np.concatenate([labelled, drawn])
         rows = X[index]
         self.landmarks_ = rows.toarray() if sp.issparse(rows) else np.array(rows)
-        gamma = "scale" if self.gamma == "local" else self.gamma
-        kernel = make_kernel(self.kernel, X, gamma=gamma, degree=self.degree, coef0=self.coef0)
-        check_kernel(kernel, X)
-        self.kernel_ = localised(kernel, X, self.landmarks_) if self.gamma == "local" else kernel
+        self.kernel_ = local_kernel(self, X, self.landmarks_)
         return index
 
 

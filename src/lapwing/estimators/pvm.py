@@ -16,31 +16,28 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..arrays.blocks import Progress, RowBlocks, open_stream
+from ..arrays.blocks import Progress, RowBlocks, open_stream, without_repeats
 from ..arrays.memory import format_size, memory_budget
 from ..arrays.threads import n_threads
-from ..kernels import Kernel, make_kernel
 from ..solvers import decisions, hinge_machine, ridge_machine
 from ..spaces import (
     LowRankGraph,
     Similarities,
     kmeans_landmarks,
     kmeans_rows,
-    localised,
     penalty_root,
     smoothness_at_points,
     tile_rows,
 )
-from .base import check_kernel
+from .base import draw_seed, local_kernel
 from .checks import (
     check_count,
+    check_gamma,
     check_magnitude,
     check_not_negative,
     check_positive,
-    without_repeats,
 )
 from .classifier import LabelClassifier, LabelledData
 from .docstrings import documented
@@ -173,10 +170,7 @@ class PrototypeEstimator(BaseEstimator):
             check_positive("reg_labeled", self.reg_labeled)
         check_not_negative("reg_unlabeled", self.reg_unlabeled)
         check_positive("labeled_weight", self.labeled_weight)
-        if isinstance(self.gamma, str) and self.gamma not in ("local", "scale", "median"):
-            raise ValueError(
-                f"gamma must be a positive number, 'local', 'scale' or 'median', got {self.gamma!r}"
-            )
+        check_gamma(self.gamma)
         if self.kernel == "precomputed":
             raise ValueError(
                 "kernel='precomputed' has no values for prototypes, which are not rows: pass the "
@@ -226,14 +220,14 @@ class PrototypeEstimator(BaseEstimator):
         k, m = self._sizes(rows.n_rows, len(data.index), row_size)
         if rows.progress is not None:
             rows.progress("choosing prototypes", 0, 1)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(draw_seed(self.random_state))
         sample, weights, X_l = self._sample(rows, data, max(k, m), rng)
         V = np.unique(kmeans_landmarks(sample, k, rng, weights), axis=0)  # centres may be equal
         U = V
         if self.n_landmarks is not None:
             U = np.unique(kmeans_landmarks(sample, m, rng, weights), axis=0)
         self.prototypes_, self.landmarks_ = V, U
-        self.kernel_ = self._make_kernel(sample)
+        self.kernel_ = local_kernel(self, sample, V)
         del sample
         self._similarities = Similarities(self.kernel_, V, bool(self.normalize_rows))
         graph = LowRankGraph.build(rows, Similarities(self.kernel_, U))
@@ -298,12 +292,6 @@ class PrototypeEstimator(BaseEstimator):
         weights = np.ones(len(index))
         weights[np.searchsorted(index, data.index)] = self.labeled_weight * size / n
         return X, weights, X_l
-
-    def _make_kernel(self, sample: Any) -> Kernel:
-        gamma = "scale" if self.gamma == "local" else self.gamma
-        kernel = make_kernel(self.kernel, sample, gamma=gamma, degree=self.degree, coef0=self.coef0)
-        check_kernel(kernel, sample)
-        return localised(kernel, sample, self.prototypes_) if self.gamma == "local" else kernel
 
     def _label_weight(self, data: LabelledData) -> float:
         if self.reg_labeled != "scale":
