@@ -1,7 +1,7 @@
 # Lapwing: everything a developer types. `make help` lists it.
 #
-# One virtual environment, .venv, serves all targets. Two stamps inside it say what has been
-# installed; both age with pyproject.toml and constraints.txt, so a second call costs nothing.
+# One virtual environment, .venv, serves all targets. Stamps inside it say what has been
+# installed; all age with pyproject.toml and constraints.txt, so a second call costs nothing.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -14,7 +14,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types imports bench hooks clean
+.PHONY: help demo test lint format types imports bench docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,11 +45,17 @@ bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
 	@test -f "benchmarks/$(NAME).py" || { echo 'There is no benchmarks/$(NAME).py'; exit 2; }
 	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
 
+# Warnings are errors: a broken link, an example that fails, a page that no table of contents names.
+docs: $(VENV)/.stamp-docs  ## Make the site in build/docs: guide, gallery, reference
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
+	@echo 'Open build/docs/index.html'
+
 hooks: $(VENV)/.stamp-dev  ## Install the pre-commit hooks
 	$(BIN)/pre-commit install
 
 clean:  ## Remove the environment, caches and build products
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
@@ -69,4 +75,8 @@ $(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 # dev contains plot, so the demo needs nothing more afterwards.
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/.stamp-demo
+
+$(VENV)/.stamp-docs: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
+	$(PIP) -e ".[docs]"
 	@touch $@ $(VENV)/.stamp-demo

@@ -1,10 +1,14 @@
-"""Two clusters, four labels in misleading places: a supervised machine against S3VC.
+"""A gap between clusters
+======================
+
+Two clusters, four labels in misleading places: a supervised machine against S3VC. Four labels
+leave the boundary much freedom, and half-way between them is not half-way between the clusters.
+S3VC keeps its distance from the unlabelled rows as well, and finds the gap.
+
+Run it::
 
     python examples/cluster_margin.py            # writes output/cluster_margin.png
-    python examples/cluster_margin.py --out margin.png
-
-Four labels leave the boundary much freedom, and half-way between them is not half-way between the
-clusters. S3VC keeps its distance from the unlabelled rows as well, and finds the gap.
+    python examples/cluster_margin.py --out cluster_margin.png
 """
 
 import argparse

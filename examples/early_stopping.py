@@ -1,12 +1,15 @@
-"""Decisions settle before the objective does: early stopping of the conjugate gradient.
+"""Decisions settle before the objective does
+==========================================
 
-    python examples/early_stopping.py       # writes output/early_stopping.png
-    python examples/early_stopping.py --out stopping.png
+The conjugate gradient, ``solver="pcg"``, on handwritten digits with 20 labels. Two things are
+watched after each iteration: how far the objective is above the optimum, and how many unlabelled
+rows are decided otherwise than at the optimum. The optimum comes from the exact solver.
+``stopping="stability"`` sees neither: it stops when the decisions no longer change.
 
-Runs ``solver="pcg"`` on handwritten digits with 20 labels and watches two things after each
-iteration: how far the objective is above the optimum, and how many unlabelled rows are decided
-otherwise than at the optimum. The optimum comes from the exact solver. ``stopping="stability"``
-sees neither: it stops when the decisions no longer change.
+Run it::
+
+    python examples/early_stopping.py            # writes output/early_stopping.png
+    python examples/early_stopping.py --out early_stopping.png
 """
 
 import argparse

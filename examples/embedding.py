@@ -1,13 +1,17 @@
-"""Two moons, one label each: what g, the graph and its eigenvectors make of LapESVC.
+"""Two moons through a few eigenvectors
+====================================
 
-    python examples/embedding.py            # writes output/embedding.png
-    python examples/embedding.py --out moons.png
-
-LapESVC fits f to a function g that follows the labels and, with weight μ, the graph. Without the
-graph (μ = 0) two labels say nothing about the moons. A soft g (μ = 10) gives way to f, a stiffer
-one (μ = 1000) gives way less. Two eigenvectors, one for each moon, leave g no choice.
+What g, the graph and its eigenvectors make of LapESVC, with one label a moon. LapESVC fits f to a
+function g that follows the labels and, with weight μ, the graph. Without the graph (μ = 0) two
+labels say nothing about the moons. A soft g (μ = 10) gives way to f, a stiffer one (μ = 1000)
+gives way less. Two eigenvectors, one for each moon, leave g no choice.
 
 The settings are those of Chen, Tsang & Xu (2012), Fig. 1: C = 10, λ = 1e6, 6 neighbours.
+
+Run it::
+
+    python examples/embedding.py            # writes output/embedding.png
+    python examples/embedding.py --out embedding.png
 """
 
 import argparse

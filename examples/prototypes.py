@@ -1,10 +1,14 @@
-"""Twenty prototypes carry two moons of a thousand rows, two of them labelled.
+"""Twenty prototypes carry a thousand rows
+=======================================
+
+Two moons, two of their thousand rows labelled. Left: the prototypes, k-means centres coloured by
+the values they are given, and the function they make. Right: what a supervised machine makes of
+the two labels.
+
+Run it::
 
     python examples/prototypes.py            # writes output/prototypes.png
     python examples/prototypes.py --out prototypes.png
-
-Left: the prototypes, k-means centres coloured by the values they are given, and the function they
-make. Right: what a supervised machine makes of the two labels.
 """
 
 import argparse
@@ -55,7 +59,8 @@ def main() -> None:
         )
         for c in (0, 1):
             rows = X[truth == c]
-            ax.scatter(*rows.T, s=6, color=COLORS[c], alpha=0.35, linewidths=0, label=f"class {c}")
+            ax.scatter(*rows.T, s=6, color=COLORS[c], alpha=0.35, linewidths=0)
+            ax.scatter([], [], s=30, color=COLORS[c], label=f"class {c}")
         ax.scatter(
             *X[labelled].T, s=170, marker="*", c=COLORS, edgecolors="black", label="labelled"
         )

@@ -1,15 +1,19 @@
-"""Two moons, four labels: the LapSVC of every λ at once, from the stiffest to the most supple.
+"""Every λ at once
+===============
 
-    python examples/solution_path.py            # writes output/solution_path.png
-    python examples/solution_path.py --out path.png
-
-Above: the boundary at a large, a middle and a small λ; where λ is large it cuts through a moon.
-Below: the whole path, read from left to right as λ falls, with the accuracy on rows that the
-machine has not seen. The draw is one in which λ matters; the last lines printed tell of others.
+Two moons, four labels: the LapSVC of every λ, from the stiffest to the most supple. Above: the
+boundary at a large, a middle and a small λ; where λ is large it cuts through a moon. Below: the
+whole path, read from left to right as λ falls, with the accuracy on rows that the machine has not
+seen. The draw is one in which λ matters; the last lines printed tell of others.
 
 After Fig. 3 of Wang, Chen, Yeung & Lochovsky (2006): half of 200 points are for training, four of
-them labelled, the other half is for testing; columns between −1 and 1, kernel exp(−|a − b|²/0.1),
+them labelled, the other half is for testing; columns between −1 and 1, kernel exp(−‖a − b‖²/0.1),
 ρ = 0.001, 6 neighbours with equal weights.
+
+Run it::
+
+    python examples/solution_path.py            # writes output/solution_path.png
+    python examples/solution_path.py --out solution_path.png
 """
 
 import argparse

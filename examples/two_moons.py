@@ -1,10 +1,14 @@
-"""Two moons, one label each: a supervised machine against LapSVC.
+"""Two moons, one label each
+=========================
+
+A supervised machine against LapSVC. Two labels say nothing about the shape of the classes. The
+unlabelled rows do: LapSVC puts the boundary between the moons, SVC half-way between the two
+labelled rows.
+
+Run it::
 
     python examples/two_moons.py            # writes output/two_moons.png
-    python examples/two_moons.py --out moons.png
-
-Two labels say nothing about the shape of the classes. The unlabelled rows do: LapSVC puts the
-boundary between the moons, SVC half-way between the two labelled rows.
+    python examples/two_moons.py --out two_moons.png
 """
 
 import argparse

@@ -219,7 +219,7 @@ class KNNGraph(BaseEstimator):
             Number of pairs, less than the number of rows.
         tol : float, default=1e-2
             Each pair satisfies ‖Lv - σv‖ ≤ tol · max(σ, upper / 1000), where ``upper`` bounds the
-            spectrum; see :func:`smallest_eigenpairs`.
+            spectrum; see :func:`lapwing.graphs.smallest_eigenpairs`.
 
         Returns
         -------
