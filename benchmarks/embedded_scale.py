@@ -16,10 +16,12 @@ import argparse
 import time
 
 import numpy as np
-from common import extended_usps, mean_distance_gamma, measured
+from common import data_folder, measured
 from sklearn.svm import SVR
 
 from lapwing import KNNGraph, LapESVC
+from lapwing.bench.chen2012_large import extended_usps
+from lapwing.bench.data import mean_distance_gamma
 
 C, EPSILON, TOLERANCE = 10.0, 0.1, 1e-3
 
@@ -30,7 +32,7 @@ def main():
     parser.add_argument("--memory", default="3GB", help="memory_limit of the machine")
     parser.add_argument("--beside", type=int, default=10000, help="rows for SVR; 0 for none")
     options = parser.parse_args()
-    X, y = next(extended_usps(train=False))
+    X, y = next(extended_usps(data_folder("usps.npz"), train=False))
     order = np.random.default_rng(0).permutation(len(X))
     labelled = np.concatenate([order[y[order] == c][:10] for c in (0, 1)])
     order = np.concatenate([labelled, order[~np.isin(order, labelled)]])

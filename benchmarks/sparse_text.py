@@ -10,10 +10,11 @@ Baseline of the same run: scikit-learn's LinearSVC on the labelled rows.
 import argparse
 
 import numpy as np
-from common import error, measured, topics
+from common import measured, topics
 from sklearn.svm import LinearSVC
 
 from lapwing import KNNGraph, LapSVC
+from lapwing.bench.data import error
 
 
 def main():

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import demo
+from . import bench, demo
 
 __all__ = ["main"]
 
@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     demo.add_command(commands)
+    bench.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return arguments.run(arguments)

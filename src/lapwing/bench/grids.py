@@ -1,0 +1,72 @@
+"""Whole grids of (γ_A, γ_I) for one set of labels, and the choice of a grid point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses import Loss
+from ..operators import Operator
+from ..solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
+
+#: Values of γ_A and of γ_I in Melacci and Belkin (2011) and in Chen, Tsang and Xu (2012).
+WEIGHTS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+
+
+class ManifoldGrid:
+    """The machines of one Gram matrix, graph and set of labelled rows, for all weights and losses.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        The Gram matrix in float64; overwritten.
+    S : Operator
+        Lᵖ.
+    labelled : ndarray of shape (l,)
+        The labelled rows.
+    """
+
+    def __init__(self, K: np.ndarray, S: Operator, labelled: np.ndarray) -> None:
+        self.H, self._pivots = cholesky_basis(K)
+        self._reductions = BasisReductions(self.H, S, labelled)
+        self._at: dict[float, Reduction] = {}
+
+    def solve(
+        self,
+        loss: Loss,
+        targets: np.ndarray,
+        reg_ambient: float,
+        reg_manifold: float,
+        weight: float = 1.0,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return values on all rows, coordinates in the basis, and intercepts."""
+        mu = float(f"{reg_manifold / reg_ambient:.12g}")
+        if mu not in self._at:
+            self._at[mu] = self._reductions.at(mu)
+        reduction, weights = self._at[mu], np.full(len(targets), weight)
+        c, b, _ = reduction.problem(loss, targets, weights, reg_ambient, True).solve()
+        theta, values = reduction.expand(c, b)
+        return values, theta, b
+
+    def expansion(self, theta: np.ndarray) -> np.ndarray:
+        """Return the coefficients over all rows that belong to coordinates."""
+        return expansion_of(self.H, self._pivots, theta)
+
+
+def one_vs_rest(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return targets ±1, a column for each class, or one column for two classes."""
+    if len(classes) == 2:
+        return np.where(y == classes[1], 1.0, -1.0)[:, None]
+    return np.where(y[:, None] == classes, 1.0, -1.0)
+
+
+def decided(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the classes that columns of values stand for."""
+    if values.shape[1] == 1:
+        return classes[(values[:, 0] > 0).astype(int)]
+    return classes[values.argmax(axis=1)]
+
+
+def least(errors: np.ndarray, losses: np.ndarray) -> int:
+    """Return the place of the least error; of several, that with the least loss."""
+    places = range(len(errors))
+    return min(places, key=lambda place: (round(float(errors[place]), 9), losses[place]))

@@ -1,0 +1,231 @@
+"""Lapwing beside what a user would pick instead, on the same splits, tuned on labelled rows only.
+
+A quarter of the rows is kept back as new rows; of the others 1, 5 or 10 a class are labelled. Every
+method sees the same rows, scaled in the same way. Parameters are chosen by cross-validation over
+the labelled rows, with as many folds as there are labels a class, five at most; with one label a
+class there is nothing to hold out, and every method has its defaults. Seconds are those of choosing
+and fitting; memory is the peak of a process that does nothing else, data and libraries included.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
+
+from ..estimators import LapRLSClassifier, LapSVC
+from ..selection import LabeledKFold, LapRLSClassifierCV, LapSVCCV, labeled_scorer
+from .data import DataFolder, few_labels, unit_rows
+from .jobs import Job, Outcome
+
+NAME = "peers"
+FILES: dict[str, str | None] = {
+    "digits": None,
+    "USPST": "uspst.npz",
+    "COIL20": "coil20.npz",
+    "PCMAC": "pcmac.npz",
+    "G50C": "g50c.npz",
+    "splice": "splice.npz",
+    "satimage": "satimage.npz",
+    "MNIST, 10 000 rows": "mnist.npz",
+}
+LABELS = (1, 5, 10)
+DRAWS = {"quick": 1, "standard": 5, "full": 20}
+THINNED = {"quick": "one draw", "standard": "5 draws of 20", "full": ""}
+
+
+def jobs(mode: str) -> list[Job]:
+    """Return the jobs: each method on each set with each number of labels."""
+    sets = list(FILES)[:2] if mode == "quick" else list(FILES)
+    methods = [m for m in METHODS if m != "graphlearning" or _has_graphlearning()]
+    return [
+        Job(
+            NAME,
+            f"{name}, {per_class} a class",
+            method,
+            measure,
+            {"name": name, "per_class": per_class, "method": method, "draws": DRAWS[mode]},
+            () if FILES[name] is None else (str(FILES[name]),),
+            THINNED[mode],
+        )
+        for name in sets
+        for per_class in LABELS
+        for method in methods
+    ]
+
+
+def measure(data: DataFolder, name: str, per_class: int, method: str, draws: int) -> Outcome:
+    """Return accuracies in percent on unlabelled and on new rows, and seconds, for each draw."""
+    X, y = data_set(data, name)
+    values: dict[str, list[float]] = {"unlabelled rows": [], "new rows": [], "seconds": []}
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(y))
+        new, train = order[: len(y) // 4], np.sort(order[len(y) // 4 :])
+        marks = few_labels(y[train], per_class, rng)
+        hidden = marks == -1
+        start = time.perf_counter()
+        on_train, predict = METHODS[method](X[train], marks, min(per_class, 5))
+        values["seconds"].append(time.perf_counter() - start)
+        right = on_train[hidden] == y[train][hidden]
+        values["unlabelled rows"].append(100.0 * float(np.mean(right)))
+        if predict is not None:
+            values["new rows"].append(100.0 * float(np.mean(predict(X[new]) == y[new])))
+    return Outcome({key: found for key, found in values.items() if found})
+
+
+def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
+    """Return rows, scaled as a user would, and classes from 0."""
+    file = FILES[name]
+    if file is None:
+        X, y = load_digits(return_X_y=True)
+        return X / 16.0, y
+    X, [y] = data.rows(file), data.load(file, "y")
+    y = np.unique(y, return_inverse=True)[1]
+    if name == "MNIST, 10 000 rows":
+        keep = np.random.default_rng(0).permutation(len(y))[:10_000]
+        return X[keep] / 255.0, y[keep]
+    if name == "COIL20":
+        return unit_rows(X), y
+    if sp.issparse(X):
+        return X.astype(np.float64), y
+    X = X.astype(np.float64)
+    return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12), y
+
+
+#: Labels of the training rows, and a function for new ones, if the method has one.
+Fitted = tuple[np.ndarray, Callable[[Any], np.ndarray] | None]
+
+
+def _supervised(machine: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Any:
+    """Return a supervised machine fitted to the labelled rows."""
+    labelled = y != -1
+    if folds > 1:
+        cv = StratifiedKFold(folds, shuffle=True, random_state=0)
+        machine = GridSearchCV(machine, dict(grid), cv=cv)
+    return machine.fit(X[labelled], y[labelled])
+
+
+_SVC_GRID: dict[str, list] = {"C": [0.1, 1.0, 10.0, 100.0], "kernel": ["linear", "rbf"]}
+_LOGISTIC_GRID = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
+
+
+def svc(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit scikit-learn's SVC."""
+    machine = _supervised(SVC(), _SVC_GRID, X, y, folds)
+    return machine.predict(X), machine.predict
+
+
+def logistic(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit scikit-learn's LogisticRegression."""
+    machine = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
+    return machine.predict(X), machine.predict
+
+
+def self_training(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit scikit-learn's SelfTrainingClassifier around a tuned LogisticRegression."""
+    base = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
+    base = getattr(base, "best_estimator_", base)
+    machine = SelfTrainingClassifier(base).fit(X, y)
+    return machine.predict(X), machine.predict
+
+
+def _spread(machine: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Fitted:
+    X_dense = X.toarray() if sp.issparse(X) else X
+    if folds > 1:
+        cv = LabeledKFold(folds, shuffle=True, random_state=0)
+        machine = GridSearchCV(
+            machine, dict(grid), cv=cv, scoring=labeled_scorer("accuracy"), error_score=0.0
+        )
+    machine.fit(X_dense, y)
+    fitted = getattr(machine, "best_estimator_", machine)
+
+    def predict(X_new: Any) -> np.ndarray:
+        return fitted.predict(X_new.toarray() if sp.issparse(X_new) else X_new)
+
+    return fitted.transduction_, predict
+
+
+def label_spreading(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit scikit-learn's LabelSpreading over nearest neighbours."""
+    machine = LabelSpreading(kernel="knn", max_iter=200)
+    return _spread(machine, {"n_neighbors": [5, 10, 20], "alpha": [0.2, 0.9]}, X, y, folds)
+
+
+def label_propagation(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit scikit-learn's LabelPropagation over nearest neighbours."""
+    machine = LabelPropagation(kernel="knn", max_iter=1000)
+    return _spread(machine, {"n_neighbors": [5, 10, 20]}, X, y, folds)
+
+
+def graph_learning(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit Poisson learning of the package graphlearning, which labels its rows and no others."""
+    import graphlearning
+
+    X = X.toarray() if sp.issparse(X) else X
+    W = graphlearning.weightmatrix.knn(X, 10)
+    labelled = np.flatnonzero(y != -1)
+    return graphlearning.ssl.poisson(W).fit_predict(labelled, y[labelled]), None
+
+
+def _has_graphlearning() -> bool:
+    return importlib.util.find_spec("graphlearning") is not None
+
+
+def _lapwing(plain: Any, choosing: Any, X: Any, y: np.ndarray, folds: int) -> Fitted:
+    machine = (choosing if folds > 1 else plain).fit(X, y)
+    return machine.transduction_, machine.predict
+
+
+def lap_svc(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit LapSVCCV, or LapSVC where nothing can be held out."""
+    cv = StratifiedKFold(max(folds, 2), shuffle=True, random_state=0)
+    return _lapwing(LapSVC(), LapSVCCV(cv=cv), X, y, folds)
+
+
+def lap_rls(X: Any, y: np.ndarray, folds: int) -> Fitted:
+    """Fit LapRLSClassifierCV, or LapRLSClassifier where nothing can be held out."""
+    return _lapwing(LapRLSClassifier(), LapRLSClassifierCV(), X, y, folds)
+
+
+METHODS: dict[str, Callable[[Any, np.ndarray, int], Fitted]] = {
+    "LogisticRegression": logistic,
+    "SVC": svc,
+    "SelfTrainingClassifier": self_training,
+    "LabelPropagation": label_propagation,
+    "LabelSpreading": label_spreading,
+    "graphlearning": graph_learning,
+    "Lapwing LapSVCCV": lap_svc,
+    "Lapwing LapRLSClassifierCV": lap_rls,
+}
+
+
+def draw(figure: Any, table: Mapping[tuple[str, int, str], float]) -> None:
+    """Draw accuracy on unlabelled rows by labels a class, a panel for each set."""
+    sets = list(dict.fromkeys(name for name, _, _ in table))
+    columns = min(4, len(sets))
+    figure.set_size_inches(3.4 * columns, 3.0 * -(-len(sets) // columns) + 0.8)
+    axes = np.ravel(figure.subplots(-(-len(sets) // columns), columns, squeeze=False))
+    for ax, name in zip(axes, sets, strict=False):
+        for method in dict.fromkeys(m for s, _, m in table if s == name):
+            points = [(l, table[name, l, method]) for l in LABELS if (name, l, method) in table]
+            ours = method.startswith("Lapwing")
+            style = {"linewidth": 2.5} if ours else {"linewidth": 1.2, "linestyle": "--"}
+            ax.plot(*np.array(points).T, marker="o", label=method, **style)
+        ax.set_title(name)
+        ax.set_xticks(LABELS)
+        ax.grid(alpha=0.3)
+    for ax in axes[len(sets) :]:
+        ax.set_visible(False)
+    axes[0].set_ylabel("accuracy on unlabelled rows (%)")
+    figure.supxlabel("labels a class")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)

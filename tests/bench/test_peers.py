@@ -1,0 +1,60 @@
+"""The comparison with peers, on the digits that need no data folder."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lapwing.bench import peers
+from lapwing.bench.data import DataFolder, few_labels
+from lapwing.cli import main
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = peers.data_set(DataFolder(None), "digits")
+    rng = np.random.default_rng(0)
+    keep = rng.permutation(len(y))[:400]
+    return X[keep], y[keep]
+
+
+@pytest.mark.parametrize("per_class", [1, 3])
+@pytest.mark.parametrize("method", [m for m in peers.METHODS if m != "graphlearning"])
+def test_methods_learn(method, per_class, digits):
+    X, y = digits
+    marks = few_labels(y, per_class, np.random.default_rng(0))
+    labels, predict = peers.METHODS[method](X, marks, per_class)
+    assert labels.shape == y.shape
+    assert np.mean(labels == y) > 0.4
+    assert np.mean(predict(X) == y) > 0.4
+
+
+def test_so_many_labels_of_each_class(digits):
+    _, y = digits
+    marks = few_labels(y, 2, np.random.default_rng(0))
+    assert np.all((marks == -1) | (marks == y))
+    assert np.sum(marks != -1) == 20
+    assert set(np.unique(marks[marks != -1])) == set(range(10))
+
+
+def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
+    jobs = [
+        job
+        for job in peers.jobs("quick")
+        if job.settings["per_class"] == 1 and job.method in ("SVC", "Lapwing LapSVCCV")
+    ]
+    assert {job.settings["name"] for job in jobs} == {"digits", "USPST"}
+    monkeypatch.setattr(peers, "jobs", lambda mode: jobs)
+    monkeypatch.delenv("LAPWING_DATA", raising=False)
+    assert main(["bench", "peers", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "2 not run: no uspst.npz" in printed.out
+    folder = tmp_path / "peers-quick"
+    assert (folder / "peers.png").read_bytes().startswith(b"\x89PNG")
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "## digits" in text
+    assert "| 1 | SVC | missing |" in text
+    cells = json.loads((folder / "report.json").read_text(encoding="utf-8"))["cells"]
+    done = [cell for cell in cells if cell["status"] == "done"]
+    assert len(done) == 2
+    assert all(len(cell["values"]["new rows"]) == 1 for cell in done)

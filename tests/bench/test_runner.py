@@ -1,0 +1,162 @@
+"""Jobs are run once, kept for good, and a killed run goes on where it was."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from jobs_to_run import crash, doubled, fail, name_of_process
+
+from lapwing.bench import Job, Store, run_jobs
+from lapwing.bench.data import DataFolder
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _children_find_the_jobs(monkeypatch):
+    """The processes that are started import the module of the jobs by its name."""
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+def job(name, work=doubled, files=(), **settings):
+    return Job("none", name, "method", work, settings, files)
+
+
+def run(jobs, folder, **options):
+    return run_jobs(jobs, DataFolder(folder), Store(folder / "store.jsonl"), **options)
+
+
+def test_outcomes_come_back_and_are_not_run_again(tmp_path):
+    jobs = [job("a", number=1.0), job("b", number=2.0)]
+    records = run(jobs, tmp_path, processes=2)
+    assert [records[j.key]["values"] for j in jobs] == [{"error": [2.0]}, {"error": [4.0]}]
+    assert records[jobs[0].key]["seconds"] >= 0
+    assert records[jobs[0].key]["memory"] > 1
+    lines = (tmp_path / "store.jsonl").read_bytes()
+    again = run(jobs, tmp_path)
+    assert again == records
+    assert (tmp_path / "store.jsonl").read_bytes() == lines
+
+
+def test_other_settings_are_another_job(tmp_path):
+    run([job("a", number=1.0)], tmp_path)
+    [record] = run([job("a", number=3.0)], tmp_path).values()
+    assert record["values"] == {"error": [6.0]}
+
+
+def test_each_job_has_a_process_of_its_own(tmp_path):
+    jobs = [job("a", name_of_process), job("b", name_of_process)]
+    found = {record["values"]["process"][0] for record in run(jobs, tmp_path).values()}
+    assert len(found) == 2
+    assert os.getpid() not in found
+
+
+def test_a_failure_is_told_and_tried_again(tmp_path):
+    told = []
+    jobs = [job("bad", fail), job("worse", crash), job("good", number=1.0)]
+    records = run(jobs, tmp_path, told=lambda j, record: told.append((j.row, record["status"])))
+    assert dict(told) == {"bad": "failed", "worse": "failed", "good": "done"}
+    assert "ValueError: no such luck" in records[jobs[0].key]["message"]
+    assert "exit code 3" in records[jobs[1].key]["message"]
+    assert set(Store(tmp_path / "store.jsonl").read()) == {jobs[2].key}
+
+
+def test_missing_files_are_told(tmp_path):
+    wanted = job("a", files=("iris.npz",), number=1.0)
+    [record] = run([wanted], tmp_path).values()
+    assert record["status"] == "missing"
+    assert "iris.npz" in record["message"]
+    (tmp_path / "iris.npz").touch()
+    [record] = run([wanted], tmp_path).values()
+    assert record["status"] == "done"
+
+
+def test_environment_is_as_before(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    run([job("a", number=1.0)], tmp_path)
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_a_cut_line_is_left_out_and_does_not_spoil_the_next(tmp_path):
+    store = Store(tmp_path / "store.jsonl")
+    store.add({"key": "a", "values": {}})
+    whole = store.path.read_bytes()
+    for cut in range(1, len(whole)):
+        store.path.write_bytes(whole + whole[:cut])
+        store.add({"key": "b"})
+        assert {"a", "b"} == set(store.read()), cut
+    store.path.write_bytes(whole[:-5])
+    assert store.read() == {}
+
+
+SCRIPT = """
+    from pathlib import Path
+    from jobs_to_run import slow
+    from lapwing.bench import Job, Store, run_jobs
+    from lapwing.bench.data import DataFolder
+
+    if __name__ == "__main__":
+        folder = Path({folder!r})
+        jobs = [Job("none", str(k), "method", slow, {{"folder": str(folder), "number": k}})
+                for k in range(6)]
+        run_jobs(jobs, DataFolder(folder), Store(folder / "store.jsonl"))
+"""
+
+
+def test_a_killed_run_loses_the_job_it_was_in(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT.format(folder=str(tmp_path))))
+    start = [sys.executable, str(script)]
+    process = subprocess.Popen(start)
+    store = Store(tmp_path / "store.jsonl")
+    _wait_until(lambda: len(store.read()) >= 2 and len(_started(tmp_path)) > len(store.read()))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(1.0)  # the job in flight must not write any more
+    kept = store.read()
+    begun = _started(tmp_path)
+    assert len(begun) - len(kept) <= 1
+    running = begun[-1]
+    _wait_until(lambda: not _alive(running["process"]))  # it ends with the one that started it
+    subprocess.run(start, check=True, timeout=120)
+    assert len(store.read()) == 6
+    runs = [entry["number"] for entry in _started(tmp_path)]
+    assert sorted(set(runs)) == list(range(6))
+    again = [number for number in set(runs) if runs.count(number) > 1]
+    assert len(again) <= 1
+    assert len(runs) <= 7
+    for record in kept.values():
+        assert store.read()[record["key"]] == record
+
+
+def _started(folder):
+    log = folder / "started.jsonl"
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def _alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # A process that has ended and is not yet collected is no longer running.
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait_until(done, seconds=90.0):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
