@@ -76,16 +76,21 @@ FILES = {
     "n": ("news20.npz",),
     "r": ("rcv1_ccat_small.npz",),
 }
-#: Step of the exponents of two, from -10 to 10, for λ and C: of the slower solvers, of the others.
-STEPS = {"quick": (10, 10), "standard": (4, 2), "full": (1, 1)}
 TRUST = (0.01, 1.0, 100.0)
 ANNEALING = (1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0)
-#: Partitions of the slower solvers and of the others.
-PARTITIONS = {"quick": (1, 1), "standard": (2, 5), "full": (10, 10)}
-SLOW = ("TSVMlin", "DA")
+#: Partitions, and exponents of two for λ or C, by mode and method; the rest has those of "".
+EFFORT: dict[str, dict[str, tuple[int, list[int]]]] = {
+    "quick": {"": (1, [-10, 0, 10])},
+    "standard": {
+        "": (5, list(range(-10, 11, 2))),
+        "TSVMlin": (2, list(range(-10, 11, 4))),
+        "DA": (1, [-9, -6, -3, 0]),
+    },
+    "full": {"": (10, list(range(-10, 11)))},
+}
 THINNED = {
     "quick": "one partition of 10, 3 of 21 values of λ, one row a set",
-    "standard": "5 partitions of 10 and 11 of 21 values of λ, 2 and 6 for TSVMlin and DA",
+    "standard": "5 partitions of 10 and 11 of 21 values of λ, 2 and 6 for TSVMlin, 1 and 4 for DA",
     "full": "",
 }
 
@@ -96,17 +101,17 @@ def jobs(mode: str) -> list[Job]:
     for name, rows in SIZES_OF_ROWS.items():
         for sizes in rows[:1] if mode == "quick" else rows:
             for method in ("LIBSVM", *SOLVERS):
-                quicker = method not in SLOW
+                partitions, exponents = EFFORT[mode].get(method, EFFORT[mode][""])
                 settings = {
                     "name": name,
                     "sizes": list(sizes),
                     "method": method,
-                    "partitions": PARTITIONS[mode][quicker],
-                    "exponents": list(range(-10, 11, STEPS[mode][quicker])),
+                    "partitions": partitions,
+                    "exponents": exponents,
                 }
                 row, files = f"{name} {sizes[0]}", FILES[name[0]]
                 found.append(Job(NAME, row, method, measure, settings, files, THINNED[mode]))
-    exponents = list(range(-10, 11, STEPS[mode][True]))
+    _, exponents = EFFORT[mode][""]
     repeats = {"quick": 1, "standard": 3, "full": 10}[mode]
     found.append(
         Job(NAME, "Moons", "figure 4", moons, {"partitions": repeats, "exponents": exponents})

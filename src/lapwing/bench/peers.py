@@ -36,7 +36,7 @@ FILES: dict[str, str | None] = {
     "G50C": "g50c.npz",
     "splice": "splice.npz",
     "satimage": "satimage.npz",
-    "MNIST, 10 000 rows": "mnist.npz",
+    "MNIST, 5 000 rows": "mnist.npz",
 }
 LABELS = (1, 5, 10)
 DRAWS = {"quick": 1, "standard": 5, "full": 20}
@@ -91,8 +91,8 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
         return X / 16.0, y
     X, [y] = data.rows(file), data.load(file, "y")
     y = np.unique(y, return_inverse=True)[1]
-    if name == "MNIST, 10 000 rows":
-        keep = np.random.default_rng(0).permutation(len(y))[:10_000]
+    if name == "MNIST, 5 000 rows":
+        keep = np.random.default_rng(0).permutation(len(y))[:5_000]
         return X[keep] / 255.0, y[keep]
     if name == "COIL20":
         return unit_rows(X), y
