@@ -2,8 +2,8 @@
 
     python benchmarks/embedded_scale.py [--rows 5000 10000 20000 40000 75383] [--memory 3GB]
 
-676 columns, 20 labels, 10 eigenvectors, C = 10, λ = 100, μ = 0.1 (the choice of embedded_table3),
-ε = 0.1, tolerance 1e-3 (the violation of the optimality conditions, as in LIBSVM). Prints seconds
+676 columns, 20 labels, 10 eigenvectors, C = 10, λ = 100, μ = 0.1 (a choice by the protocol of Table
+III), ε = 0.1, tolerance 1e-3 (the violation of the optimality conditions, as in LIBSVM). Prints seconds
 for the graph, for its eigenvectors and for the quadratic program, working sets, support rows, rows
 of K made, the largest violation at the end, the growth of resident memory beyond X in all three,
 and the growth exponents of the times.

@@ -48,7 +48,7 @@ def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("LAPWING_DATA", raising=False)
     assert main(["bench", "peers", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    assert "2 not run: no uspst.npz" in printed.out
+    assert "not run: no uspst.npz" in printed.out
     folder = tmp_path / "peers-quick"
     assert (folder / "peers.png").read_bytes().startswith(b"\x89PNG")
     text = (folder / "report.md").read_text(encoding="utf-8")

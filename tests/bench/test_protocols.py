@@ -209,6 +209,26 @@ def test_machines_of_zhang_are_the_closed_form(folder, moons):
             assert np.mean(found == model.fit(X, marks).transduction_[others]) > 0.98
 
 
+def test_landmarks_of_nfi_are_drawn_from_all_rows(moons, monkeypatch):
+    X, y = moons
+    labelled, fold = zhang2009.draw_labels(y, 5, 0)
+    others = np.setdiff1d(np.arange(len(y)), labelled)
+    machine = zhang2009.Machine("NFI", X, 40, 1)
+    machine.set_width(5.0)
+    seen = []
+    similarities = zhang2009.Similarities
+
+    def watched(kernel, points):
+        seen.append(points)
+        return similarities(kernel, points)
+
+    monkeypatch.setattr(zhang2009, "Similarities", watched)
+    list(machine.cells(0, labelled, others, np.where(y[:, None] == [0, 1], 1.0, -1.0), fold))
+    [points] = seen
+    expected = [i for i in machine.points[0] if i not in labelled][:30]
+    np.testing.assert_array_equal(points, X[np.concatenate([labelled, expected])])
+
+
 @pytest.mark.parametrize("method", zhang2009.METHODS)
 def test_zhang_runs(folder, method, monkeypatch):
     monkeypatch.setattr(zhang2009, "LAPRLS_WEIGHTS", np.array([1e-4, 1e-2]))

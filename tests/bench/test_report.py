@@ -29,11 +29,15 @@ def test_one_repeat_borrows_the_deviation_of_the_paper():
     assert _difference(figure(), 12.0, None, 1) == pytest.approx(2.0 / np.sqrt(1.0 + 4.0))
 
 
+def test_two_repeats_borrow_it_as_well():
+    assert _difference(figure(), 12.0, 0.1, 2) == pytest.approx(2.0 / np.sqrt(1.0 + 2.0))
+
+
 def test_repeats_that_the_paper_does_not_tell_are_ours():
     assert _difference(figure(repeats=None), 12.0, 2.0, 4) == pytest.approx(2.0 / np.sqrt(2.0))
 
 
-@pytest.mark.parametrize(("mean", "expected"), [(10.0, 0.0), (11.0, np.inf), (9.0, -np.inf)])
+@pytest.mark.parametrize(("mean", "expected"), [(10.0, 0.0), (11.0, 100.0), (9.0, -100.0)])
 def test_without_any_deviation(mean, expected):
     assert _difference(figure(sd=None), mean, 0.0, 3) == expected
 
@@ -91,8 +95,7 @@ def test_jobs_have_names_and_settings_of_their_own(paper, mode):
 def test_full_mode_runs_every_judged_figure_that_can_be_had(paper):
     places = {(job.row, job.method) for job in paper.jobs("full")}
     gone = {f.row for f in figures(paper.name) if (f.row, f.method) not in places and f.judged}
-    lost = ("real-sim", "aut-avn", "gcat", "ccat")
-    assert all(row.startswith(lost) for row in gone), gone
+    assert all(row.startswith(paper.lost) for row in gone), gone
     assert {job.method for job in paper.jobs("full")} >= set(paper.plots)
 
 
@@ -129,20 +132,36 @@ def test_the_report(tmp_path):
     }
     done = {"status": "done", "seconds": 2.0, "memory": 100.0, "date": "2026-01-01", "curves": {}}
     records = {
-        jobs[0].key: done | {"values": {"accuracy": [59.0, 58.0], "extra": [1.0]}},
+        jobs[0].key: done
+        | {
+            "values": {"accuracy": [59.0, 58.0], "extra": [1.0]},
+            "remark": "chosen by the errors shown",
+        },
         jobs[1].key: done | {"values": {"accuracy": [90.0, 91.0]}},
         jobs[2].key: {"status": "missing", "message": "no usps11000.npz"},
         jobs[3].key: done | {"values": {}, "curves": curves},
     }
     page, comparisons = write(tmp_path / "out", "quick", [paper], jobs, records)
-    assert [c.verdict for c in comparisons] == ["same", "worse", "missing"]
+    assert [c.verdict for c in comparisons[:6]] == [
+        "same",
+        "not run",
+        "not run",
+        "not run",
+        "worse",
+        "missing",
+    ]
     assert score(comparisons) == (1, 2)
+    assert score(comparisons, least=3) == (0, 0)
     text = page.read_text(encoding="utf-8")
     assert "1 of 2 figures (50%)" in text
     assert "| 2/3 2 | LapSVM path | accuracy | 58.4 ± 16 | 58.5 ± 0.71 | 2 |" in text
+    assert "chosen by the errors shown" in text  # the remark of the job
+    assert "| 2/3 2 | LapSVM path | extra | 1 | 1 |" in text
+    assert "unit length" in text  # the protocol of the paper
     assert "no usps11000.npz" in text
     document = json.loads((page.parent / "report.json").read_text(encoding="utf-8"))
-    assert [cell["verdict"] for cell in document["cells"]] == ["same", "worse", "missing"]
+    assert len(document["cells"]) == 15
+    assert document["beside"][0]["quantity"] == "extra"
     picture = page.parent / "wang2006-figure-2-two-moons.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.name in text
@@ -151,9 +170,39 @@ def test_the_report(tmp_path):
 def test_a_figure_without_outcome_of_its_quantity(tmp_path):
     [paper] = find_papers(["wang2006"])
     job = Job("wang2006", "2/3 2", "LapSVM path", nothing)
-    [comparison] = compare(paper, [job], {job.key: {"status": "done", "values": {}}})
-    assert comparison.verdict == "not measured"
-    assert comparison.difference is None
+    first, *others = compare(paper, [job], {job.key: {"status": "done", "values": {}}})
+    assert first.verdict == "not measured"
+    assert first.difference is None
+    assert {(c.verdict, c.reason) for c in others} == {("not run", "not in this mode")}
+
+
+def test_a_figure_in_two_tables_counts_once():
+    [paper] = find_papers(["000"])
+    job = Job("melacci2011", "G50C", "LapSVM Newton", nothing)
+    record = {"status": "done", "values": {"U": [6.0, 6.1, 6.2]}}
+    comparisons = compare(paper, [job], {job.key: record})
+    judged = [c for c in comparisons if c.difference is not None]
+    assert {c.table for c in judged} == {"4", "7"}
+    assert score(comparisons) == (1, 1)
+    assert {c.table for c in compare(paper, [job], {job.key: record}, "7")} == {"7"}
+
+
+def test_sets_that_cannot_be_had_are_listed():
+    [paper] = find_papers(["002"])
+    lost = [c for c in compare(paper, [], {}) if c.row.startswith("real-sim")]
+    assert lost
+    assert {c.verdict for c in lost} == {"missing"}
+    assert {c.reason for c in lost} == {"the set cannot be had"}
+
+
+def test_without_matplotlib_there_is_a_report_and_no_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr("lapwing.bench.report.can_draw", lambda: False)
+    [paper] = find_papers(["wang2006"])
+    job = Job("wang2006", "two moons", "figure 2", nothing)
+    record = {"status": "done", "values": {}, "curves": {"lambda": []}}
+    page, _ = write(tmp_path, "quick", [paper], [job], {job.key: record})
+    assert page.exists()
+    assert not list(tmp_path.glob("*.png"))
 
 
 def test_reasons_are_of_known_places():

@@ -78,6 +78,14 @@ def test_missing_files_are_told(tmp_path):
     assert record["status"] == "done"
 
 
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
+    (tmp_path / "store.jsonl").mkdir()
+    told = []
+    with pytest.raises(OSError, match="store"):
+        run([job("a", number=1.0)], tmp_path, told=lambda j, record: told.append(j))
+    assert not told
+
+
 def test_environment_is_as_before(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)

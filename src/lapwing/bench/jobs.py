@@ -85,8 +85,12 @@ class Paper:
         The tables that are compared.
     jobs : callable
         From a mode to the list of jobs.
-    missing : tuple of str
-        Data sets of the paper that cannot be had, with what is run in their place.
+    protocol : str
+        How it is done, and what differs from the paper; the head of its module.
+    lost : tuple of str
+        Data sets of the paper that cannot be had, by the beginning of their rows.
+    instead : str
+        What is run in their place.
     plots : mapping of str to callable
         For each job of a figure (its method), ``draw(figure, curves)``.
     """
@@ -96,5 +100,7 @@ class Paper:
     citation: str
     tables: tuple[str, ...]
     jobs: Callable[[str], list[Job]]
-    missing: tuple[str, ...] = ()
+    protocol: str = ""
+    lost: tuple[str, ...] = ()
+    instead: str = ""
     plots: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = field(default_factory=dict)

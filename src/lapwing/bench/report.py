@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
@@ -20,10 +21,11 @@ from .. import __version__
 from ..displays import new_figure
 from .figures import ACCURACIES, Figure, figures, reason
 from .jobs import Job, Paper
-from .peers import draw as draw_peers
 
 #: Differences of up to so many standard errors count as none.
 SAME = 2.0
+#: With fewer repeats our own deviation is noise, and the paper's stands for it.
+ENOUGH = 3
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Comparison:
 
     ``difference`` is in standard errors, positive where ours is worse. The verdict is "better",
     "same" or "worse" by two standard errors; "not judged" for seconds and iterations; "missing",
-    "failed" or "not run" where there is no outcome.
+    "failed" or "not run" where there is no outcome. ``remark`` is what the job tells, such as the
+    parameters it chose; ``reason`` says why a figure misses or is not there.
     """
 
     paper: str
@@ -49,18 +52,30 @@ class Comparison:
     verdict: str
     seconds: float | None
     memory: float | None
+    remark: str
     reason: str
 
 
-def compare(paper: Paper, jobs: list[Job], records: Mapping[str, Mapping]) -> list[Comparison]:
-    """Return the comparisons of a paper, in the order of its figures."""
+def compare(
+    paper: Paper,
+    jobs: list[Job],
+    records: Mapping[str, Mapping],
+    table: str | None = None,
+) -> list[Comparison]:
+    """Return the comparisons of a paper, or of one of its tables, in the order of its figures."""
     by_name = {(job.row, job.method): job for job in jobs if job.paper == paper.name}
     found = []
     for figure in figures(paper.name):
+        if table not in (None, figure.table):
+            continue
         job = by_name.get((figure.row, figure.method))
-        if figure.table in paper.tables and job is not None:
+        if job is not None:
             record = records.get(job.key, {"status": "not run"})
-            found.append(_comparison(paper.name, figure, record))
+        elif figure.row.startswith(paper.lost):
+            record = {"status": "missing", "message": "the set cannot be had"}
+        else:
+            record = {"status": "not run", "message": "not in this mode"}
+        found.append(_comparison(paper.name, figure, record))
     return found
 
 
@@ -92,6 +107,7 @@ def _comparison(paper: str, figure: Figure, record: Mapping[str, Any]) -> Compar
         verdict,
         record.get("seconds"),
         record.get("memory"),
+        record.get("remark", ""),
         why or record.get("message", ""),
     )
 
@@ -99,17 +115,17 @@ def _comparison(paper: str, figure: Figure, record: Mapping[str, Any]) -> Compar
 def _difference(figure: Figure, mean: float, sd: float | None, repeats: int) -> float:
     """Return how much worse we are, in standard errors of the difference of the means.
 
-    Where we have one repeat the paper's deviation stands for ours; where the paper does not tell
+    Where we have few repeats the paper's deviation stands for ours; where the paper does not tell
     its repeats, ours stand for them.
     """
     theirs = figure.sd or 0.0
     squares = theirs**2 / (figure.repeats or repeats)
-    squares += (theirs if sd is None else sd) ** 2 / repeats
+    squares += (theirs if sd is None or repeats < ENOUGH else sd) ** 2 / repeats
     worse = mean - figure.mean
     if figure.quantity in ACCURACIES:
         worse = -worse
-    if squares == 0:
-        return 0.0 if worse == 0 else float(np.copysign(np.inf, worse))
+    if squares == 0:  # a hundred stands for infinity, which JSON does not know
+        return 0.0 if worse == 0 else float(np.copysign(100.0, worse))
     return worse / float(np.sqrt(squares))
 
 
@@ -125,111 +141,59 @@ def write(
     papers: list[Paper],
     jobs: list[Job],
     records: Mapping[str, Mapping[str, Any]],
+    table: str | None = None,
 ) -> tuple[Path, list[Comparison]]:
     """Write report.md, report.json and the pictures; return the report and the comparisons."""
     folder.mkdir(parents=True, exist_ok=True)
-    comparisons = [c for paper in papers for c in compare(paper, jobs, records)]
-    about = _about(mode, jobs, records)
+    comparisons = [c for paper in papers for c in compare(paper, jobs, records, table)]
+    facts = about(mode, jobs, records)
     pictures = _draw(folder, papers, jobs, records)
-    document = {"about": about, "cells": [asdict(c) for c in comparisons]}
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=True)
+    beside = [
+        {"paper": job.paper, "row": job.row, "method": job.method, "quantity": q, "values": v}
+        for job, q, v in _beside(jobs, records)
+    ]
+    document = {"about": facts, "cells": [asdict(c) for c in comparisons], "beside": beside}
+    text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text + "\n", encoding="utf-8")
     page = folder / "report.md"
-    lines = _page(about, papers, jobs, records, comparisons, pictures)
+    lines = _page(facts, papers, jobs, records, comparisons, pictures)
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page, comparisons
 
 
-def write_peers(
-    folder: Path, mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]]
-) -> Path:
-    """Write report.md, report.json and the picture of the comparison with peers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about = _about(mode, jobs, records)
-    cells, means = [], {}
-    for job in jobs:
-        record = records[job.key]
-        values = {key: list(found) for key, found in record.get("values", {}).items()}
-        cells.append(
-            {
-                "set": job.settings["name"],
-                "labels a class": job.settings["per_class"],
-                "method": job.method,
-                "status": record["status"],
-                "values": values,
-                "memory": record.get("memory"),
-            }
-        )
-        if "unlabelled rows" in values:
-            place = job.settings["name"], job.settings["per_class"], job.method
-            means[place] = float(np.mean(values["unlabelled rows"]))
-    document = {"about": about, "cells": cells}
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
-    if means:
-        figure = new_figure()
-        draw_peers(figure, means)
-        figure.savefig(folder / "peers.png", dpi=110)
-    page = folder / "report.md"
-    page.write_text("\n".join(_peers_page(about, cells, bool(means))) + "\n", encoding="utf-8")
-    return page
-
-
-def _peers_page(about: Mapping[str, Any], cells: list[dict], drawn: bool) -> Iterator[str]:
-    yield "# Lapwing beside its peers"
-    yield ""
-    yield _told(about)
-    yield ""
-    yield (
-        "The same splits for all, parameters chosen on the labelled rows alone, and with one label "
-        "a class every method has its defaults. Accuracy in %, mean ± standard deviation over "
-        "draws of rows and labels; seconds of choosing and fitting; the peak memory of a process."
-    )
-    if drawn:
-        yield ""
-        yield "![accuracy by labels a class](peers.png)"
-    for name in dict.fromkeys(cell["set"] for cell in cells):
-        yield ""
-        yield f"## {name}"
-        yield ""
-        yield "| labels a class | method | unlabelled rows | new rows | seconds | MB |"
-        yield "| ---: | --- | ---: | ---: | ---: | ---: |"
-        for cell in (cell for cell in cells if cell["set"] == name):
-            shown = [
-                _mean_sd(cell["values"].get(quantity, []))
-                for quantity in ("unlabelled rows", "new rows", "seconds")
-            ]
-            memory = "" if cell["memory"] is None else f"{cell['memory']:.0f}"
-            if cell["status"] != "done":
-                shown[0] = cell["status"]
-            line = " | ".join([str(cell["labels a class"]), cell["method"], *shown, memory])
-            yield f"| {line} |"
-
-
-def _mean_sd(values: list[float]) -> str:
+def mean_sd(values: list[float]) -> str:
+    """Return mean and deviation as text."""
     if not values:
         return ""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return _shown(float(np.mean(values)), sd)
 
 
-def _told(about: Mapping[str, Any]) -> str:
-    """Return when, where and with what was measured."""
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    measured = " to ".join(about["measured"])
+def told(facts: Mapping[str, Any]) -> str:
+    """Return what `about` found as a sentence."""
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    measured = " to ".join(facts["measured"])
     return (
-        f"Mode {about['mode']}; measured {measured}; {about['machine']}; {versions}. The jobs took "
-        f"{about['seconds of all jobs'] / 60:.0f} minutes, one after the other."
+        f"Mode {facts['mode']}; measured {measured}; {facts['machine']}; {versions}. The jobs took "
+        f"{facts['seconds of all jobs'] / 60:.0f} minutes, one after the other."
     )
 
 
-def score(comparisons: list[Comparison]) -> tuple[int, int]:
-    """Return how many judged figures are the same or better, and how many are judged."""
-    verdicts = [c.verdict for c in comparisons if c.difference is not None]
-    return sum(v != "worse" for v in verdicts), len(verdicts)
+def score(comparisons: list[Comparison], least: int = 1) -> tuple[int, int]:
+    """Return how many judged figures are the same or better, and how many are judged.
+
+    A figure that stands in two tables counts once; those of fewer repeats than ``least`` do not.
+    """
+    verdicts = {
+        (c.paper, c.row, c.method, c.quantity): c.verdict
+        for c in comparisons
+        if c.difference is not None and c.repeats >= least
+    }
+    return sum(v != "worse" for v in verdicts.values()), len(verdicts)
 
 
-def _about(mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def about(mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return when, where and with what was measured."""
     done = [records[job.key] for job in jobs if job.key in records]
     dates = sorted(record["date"] for record in done if "date" in record)
     return {
@@ -238,7 +202,8 @@ def _about(mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]])
         "measured": [dates[0], dates[-1]] if dates else [],
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
         "versions": {
-            "lapwing": __version__,
+            "lapwing": ", ".join(sorted({r["version"] for r in done if "version" in r}))
+            or __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "scipy": scipy.__version__,
@@ -256,6 +221,11 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
+def can_draw() -> bool:
+    """Whether pictures can be made; without matplotlib a report has none."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 def _draw(
     folder: Path,
     papers: list[Paper],
@@ -263,7 +233,9 @@ def _draw(
     records: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, str]:
     """Draw the figures that have curves, and return the files by the keys of their jobs."""
-    drawn = {}
+    drawn: dict[str, str] = {}
+    if not can_draw():
+        return drawn
     plots = {paper.name: paper.plots for paper in papers}
     for job in jobs:
         draw = plots[job.paper].get(job.method)
@@ -279,7 +251,7 @@ def _draw(
 
 
 def _page(
-    about: Mapping[str, Any],
+    facts: Mapping[str, Any],
     papers: list[Paper],
     jobs: list[Job],
     records: Mapping[str, Mapping[str, Any]],
@@ -289,19 +261,26 @@ def _page(
     met, judged = score(comparisons)
     yield "# The papers' tables, run again"
     yield ""
-    yield _told(about)
+    yield told(facts)
     yield ""
     if judged:
         yield (
             f"**{met} of {judged} figures ({met / judged:.0%}) are within {SAME:g} standard errors "
-            "of the paper's or better.** Errors and accuracies are judged; seconds and "
+            "of the paper's or better.** Errors and accuracies are judged, each once; seconds and "
             "iterations are shown and not judged, since machines and counting differ."
         )
+        firm, counted = score(comparisons, ENOUGH)
+        if 0 < counted < judged:
+            yield (
+                f"Of the {counted} figures with {ENOUGH} repeats or more it is {firm} "
+                f"({firm / counted:.0%}); fewer repeats let much pass."
+            )
     yield ""
     yield (
         "A difference is that of the means over the standard error of both, positive where ours "
-        "is worse. Seconds and MB are those of the whole job, with data, choice of parameters and "
-        "all repeats."
+        f"is worse; with fewer than {ENOUGH} repeats the paper's deviation stands for ours. "
+        "Seconds and MB are those of the whole job, with data, choice of parameters and all "
+        "repeats."
     )
     yield ""
     yield "| paper | judged | same or better | missing or failed |"
@@ -314,26 +293,21 @@ def _page(
     for paper in papers:
         yield ""
         yield f"## {paper.citation}"
+        yield ""
+        yield paper.protocol.strip()
         thinned = sorted({job.thinned for job in jobs if job.paper == paper.name and job.thinned})
         if thinned:
             yield ""
-            yield "Less than in the paper: " + "; ".join(thinned) + "."
-        for line in paper.missing:
+            yield "**Less than in the paper.** " + ". ".join(thinned) + "."
+        if paper.instead:
             yield ""
-            yield line
+            yield paper.instead
         own = [c for c in comparisons if c.paper == paper.name]
         for table in paper.tables:
             part = [c for c in own if c.table == table]
             if part:
                 yield from _table(table, part)
-        extra = [
-            job
-            for job in jobs
-            if job.paper == paper.name
-            and records.get(job.key, {}).get("values")
-            and not any((c.row, c.method) == (job.row, job.method) for c in own)
-        ]
-        yield from _extra(extra, records)
+        yield from _extra([job for job in jobs if job.paper == paper.name], records)
         for job in jobs:
             if job.paper == paper.name and job.key in pictures:
                 yield ""
@@ -346,9 +320,10 @@ def _table(table: str, part: list[Comparison]) -> Iterator[str]:
     yield ""
     yield f"### Table {table}"
     yield ""
-    yield (
-        "| row | method | quantity | paper | ours | repeats | difference | verdict | s | MB | why |"
+    names = (
+        "row | method | quantity | paper | ours | repeats | difference | verdict | s | MB | told"
     )
+    yield f"| {names} |"
     yield "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |"
     for c in part:
         difference = "" if c.difference is None else f"{c.difference:+.1f}"
@@ -357,26 +332,35 @@ def _table(table: str, part: list[Comparison]) -> Iterator[str]:
         yield (
             f"| {c.row} | {c.method} | {c.quantity} | {_shown(c.theirs, c.theirs_sd)} | "
             f"{_shown(c.ours, c.ours_sd)} | {c.repeats or ''} | {difference} | {c.verdict} | "
-            f"{seconds} | {memory} | {c.reason} |"
+            f"{seconds} | {memory} | {'; '.join(filter(None, [c.reason, c.remark]))} |"
         )
 
 
+def _beside(
+    jobs: list[Job], records: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[Job, str, list[float]]]:
+    """Yield what was measured and stands beside no figure of the paper."""
+    for job in jobs:
+        known = {
+            f.quantity for f in figures(job.paper) if (f.row, f.method) == (job.row, job.method)
+        }
+        for quantity, values in records.get(job.key, {}).get("values", {}).items():
+            # Seconds and iterations of everything else would say little.
+            if quantity not in known and quantity not in ("seconds", "iterations", "steps"):
+                yield job, quantity, values
+
+
 def _extra(jobs: list[Job], records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the outcomes that stand beside no figure of the paper."""
-    if not jobs:
+    found = list(_beside(jobs, records))
+    if not found:
         return
     yield ""
     yield "### Without a figure in the paper"
     yield ""
-    yield "| row | method | quantity | ours | repeats | s |"
-    yield "| --- | --- | --- | ---: | ---: | ---: |"
-    for job in jobs:
-        record = records[job.key]
-        for quantity, values in record["values"].items():
-            yield (
-                f"| {job.row} | {job.method} | {quantity} | {_mean_sd(values)} | {len(values)} | "
-                f"{record['seconds']:.0f} |"
-            )
+    yield "| row | method | quantity | ours | repeats |"
+    yield "| --- | --- | --- | ---: | ---: |"
+    for job, quantity, values in found:
+        yield f"| {job.row} | {job.method} | {quantity} | {mean_sd(values)} | {len(values)} |"
 
 
 def _shown(mean: float | None, sd: float | None) -> str:

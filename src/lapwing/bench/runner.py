@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import os
-import resource
+import signal
 import sys
 import threading
 import time
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, cast
 
 from .. import __version__
 from .data import DataFolder
@@ -55,6 +55,7 @@ def run_jobs(
         For each key a record: status ("done", "failed" or "missing"), values, remark, curves,
         seconds, memory in MB, date and version.
     """
+    store.check()
     kept = store.read()
     records: dict[str, Mapping[str, Any]] = {}
     waiting: list[Job] = []
@@ -82,7 +83,7 @@ def run_jobs(
                     theirs.close()
                     running[ours] = job, process
                 for end in wait(list(running)):
-                    assert isinstance(end, Connection)
+                    end = cast(Connection, end)
                     job, process = running.pop(end)
                     record = _received(end, process) | {"key": job.key}
                     if record["status"] == "done":
@@ -98,7 +99,7 @@ def run_jobs(
 def _received(end: Connection, process: SpawnProcess) -> dict[str, Any]:
     try:
         record = end.recv()
-    except EOFError:
+    except (EOFError, OSError):  # it ended without a word, or amid one
         process.join()
         message = f"the process ended with exit code {process.exitcode}, perhaps for want of memory"
         return {"status": "failed", "message": message}
@@ -110,6 +111,7 @@ def _received(end: Connection, process: SpawnProcess) -> dict[str, Any]:
 
 def _work(job: Job, data: DataFolder, end: Connection) -> None:
     """Run a job, and send its record. The first function of the new process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     start = time.perf_counter()
     try:
@@ -140,8 +142,12 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def peak_memory() -> float:
-    """Return the largest resident memory that this process has had, in MB."""
+def peak_memory() -> float | None:
+    """Return the largest resident memory that this process has had, in MB; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 

@@ -35,9 +35,14 @@ class Store:
                 continue  # cut off when the process was killed
         return kept
 
+    def check(self) -> None:
+        """Raise an OSError if nothing can be written there, before anything is run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "ab"):
+            pass
+
     def add(self, record: dict[str, Any]) -> None:
         """Write a record for good."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         with open(self.path, "a+b") as file:
             if file.seek(0, os.SEEK_END) > 0:

@@ -152,5 +152,6 @@ PAPER = Paper(
     citation="Wang, Chen, Yeung & Lochovsky (2006)",
     tables=("1",),
     jobs=jobs,
+    protocol=__doc__,
     plots={"figure 1": draw_boundary, "figure 2": draw_moons, "figure 3": draw_boundary},
 )

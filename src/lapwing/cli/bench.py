@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..bench import MODES, Job, Store, find_papers, peers, run_jobs
+from ..bench import MODES, Job, Store, find_papers, peers, peers_report, report, run_jobs
 from ..bench.data import VARIABLE, DataFolder
 from ..bench.papers import jobs_of
-from ..bench.report import score, write, write_peers
 
 _BAR = 20
 
@@ -78,10 +77,12 @@ def run_papers(arguments: argparse.Namespace) -> int:
             print(job.title + (f" ({job.thinned})" if job.thinned else ""))
         return 0
     records = _run(arguments, jobs)
-    page, comparisons = write(
-        arguments.out / f"papers-{arguments.mode}", arguments.mode, papers, jobs, records
-    )
-    met, judged = score(comparisons)
+    chosen = [f"papers-{arguments.mode}"]
+    chosen += [paper.number for paper in papers] if arguments.paper else []
+    chosen += [arguments.table] if arguments.table else []
+    folder = arguments.out / "-".join(chosen)
+    page, comparisons = report.write(folder, arguments.mode, papers, jobs, records, arguments.table)
+    met, judged = report.score(comparisons)
     print(f"{met} of {judged} figures are within two standard errors of the paper's or better")
     return _end(page, records)
 
@@ -90,7 +91,8 @@ def run_peers(arguments: argparse.Namespace) -> int:
     """Run the comparison and write the report; return the exit code."""
     jobs = peers.jobs(arguments.mode)
     records = _run(arguments, jobs)
-    page = write_peers(arguments.out / f"peers-{arguments.mode}", arguments.mode, jobs, records)
+    folder = arguments.out / f"peers-{arguments.mode}"
+    page = peers_report.write(folder, arguments.mode, jobs, records)
     return _end(page, records)
 
 
@@ -105,8 +107,10 @@ def _run(arguments: argparse.Namespace, jobs: list[Job]) -> dict[str, Mapping[st
 def _end(page: Path, records: Mapping[str, Mapping[str, Any]]) -> int:
     failed = [record for record in records.values() if record["status"] == "failed"]
     missing = [record for record in records.values() if record["status"] == "missing"]
-    if missing:
-        print(f"{len(missing)} not run: {missing[0]['message']}")
+    for message in sorted({record["message"] for record in missing}):
+        print(f"not run: {message}")
+    if not report.can_draw():
+        print('No pictures: they need matplotlib, pip install "lapwing[plot]"')
     for record in failed:
         print(f"failed: {record['key']}: {record['message']}", file=sys.stderr)
     print(f"Report: {page}")
