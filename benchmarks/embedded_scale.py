@@ -3,10 +3,10 @@
     python benchmarks/embedded_scale.py [--rows 5000 10000 20000 40000 75383] [--memory 3GB]
 
 676 columns, 20 labels, 10 eigenvectors, C = 10, λ = 100, μ = 0.1 (a choice by the protocol of Table
-III), ε = 0.1, tolerance 1e-3 (the violation of the optimality conditions, as in LIBSVM). Prints seconds
-for the graph, for its eigenvectors and for the quadratic program, working sets, support rows, rows
-of K made, the largest violation at the end, the growth of resident memory beyond X in all three,
-and the growth exponents of the times.
+III), ε = 0.1, tolerance 1e-3 (the violation of the optimality conditions, as in LIBSVM). Prints
+seconds for the graph, for its eigenvectors and for the quadratic program, working sets, support
+rows, rows of K made, the largest violation at the end, the growth of resident memory beyond X in
+all three, and the growth exponents of the times.
 
 At 10 000 rows scikit-learn's SVR solves the same dual, its matrix K + K_G formed beforehand (which
 counts) and given as precomputed; the dual objectives are printed.
