@@ -283,7 +283,7 @@ def _page(
         "repeats."
     )
     yield ""
-    yield "| paper | judged | same or better | missing or failed |"
+    yield "| paper | judged | same or better | not run, missing or failed |"
     yield "| --- | ---: | ---: | ---: |"
     for paper in papers:
         own = [c for c in comparisons if c.paper == paper.name]

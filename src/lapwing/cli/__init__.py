@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.run(arguments)
     except KeyboardInterrupt:
-        print("\nlapwing: interrupted", file=sys.stderr)
+        print("lapwing: interrupted", file=sys.stderr)
         return 130
     except (ValueError, OSError, MemoryError) as error:
         print(f"lapwing {arguments.command}: error: {error}", file=sys.stderr)
