@@ -14,7 +14,14 @@ from lapwing import (
     LapSVC,
     LGCClassifier,
 )
-from lapwing.bench import chen2012, chen2012_large, gieseke2013, melacci2011, wang2006, zhang2009
+from lapwing.bench import (
+    chen2012_book,
+    chen2012_large,
+    gieseke2013,
+    melacci2011,
+    wang2006,
+    zhang2009,
+)
 from lapwing.bench.data import DataFolder, few_labels, mean_distance_gamma
 from lapwing.bench.grids import ManifoldGrid, decided, least, one_vs_rest
 from lapwing.displays import new_figure
@@ -111,8 +118,8 @@ def test_supervised_machines_of_melacci_ignore_the_other_rows(folder):
 
 
 def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
-    monkeypatch.setitem(chen2012.SETS, "Digit1", ("ssl_digit1.npz", 5, 2, 10))
-    task = chen2012.Task(folder, "Digit1", 2)
+    monkeypatch.setitem(chen2012_book.SETS, "Digit1", ("ssl_digit1.npz", 5, 2, 10))
+    task = chen2012_book.Task(folder, "Digit1", 2)
     strength, size = 100.0, 10.0  # the grids of C and μ are one
     common = {
         "C": size,
@@ -124,8 +131,8 @@ def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
         "unlabeled": 0.0,
     }
     for work, machine in (
-        (chen2012.lap_erls, LapERLSClassifier(**common)),
-        (chen2012.lap_esvr, LapESVC(epsilon=0.1, tol=1e-4, **common)),
+        (chen2012_book.lap_erls, LapERLSClassifier(**common)),
+        (chen2012_book.lap_esvr, LapESVC(epsilon=0.1, tol=1e-4, **common)),
     ):
         errors, names = work(task, [size], [strength])
         assert len(names) == 1
@@ -139,7 +146,7 @@ def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
 def test_eigenfunctions_of_chen_are_the_estimator(moons):
     X, y = moons
     labelled = np.arange(12)
-    values = chen2012.Eigenfunctions(X, 50)(labelled, 2.0 * y[:12] - 1.0, 10.0)
+    values = chen2012_book.Eigenfunctions(X, 50)(labelled, 2.0 * y[:12] - 1.0, 10.0)
     marks = np.where(np.arange(len(y)) < 12, y, -1)
     machine = EigenfunctionClassifier(2, n_bins=50, n_eigenfunctions=4, reg_labeled=10.0 / len(y))
     np.testing.assert_allclose(values, machine.fit(X, marks).decision_function(X), atol=1e-8)
@@ -147,9 +154,9 @@ def test_eigenfunctions_of_chen_are_the_estimator(moons):
 
 @pytest.mark.parametrize("method", ["SVR(RBF)", "LapRLS", "LapSVR", "PLapSVM", "Eigenfunction"])
 def test_chen_runs(folder, method, monkeypatch):
-    monkeypatch.setitem(chen2012.SETS, "Digit1", ("ssl_digit1.npz", 5, 1, 10))
+    monkeypatch.setitem(chen2012_book.SETS, "Digit1", ("ssl_digit1.npz", 5, 1, 10))
     grid = {"sizes": [1.0, 10.0], "pulls": [1e4], "weights": [1e-2, 1.0], "bins": [20]}
-    outcome = chen2012.measure(folder, "Digit1", method, 2, **grid)
+    outcome = chen2012_book.measure(folder, "Digit1", method, 2, **grid)
     assert len(outcome.values["error"]) == 2
     assert np.mean(outcome.values["error"]) < 35.0
 
@@ -262,12 +269,12 @@ def test_figures_of_wang_are_drawn():
 
 
 def test_figures_of_chen_are_drawn():
-    outcome = chen2012.moons(None, 0)
+    outcome = chen2012_book.moons(None, 0)
     figure = new_figure()
-    chen2012.draw_moons(figure, outcome.curves)
+    chen2012_book.draw_moons(figure, outcome.curves)
     assert len(figure.axes) == 4
     figure = new_figure()
-    chen2012.draw_eigenvectors(figure, {"counts": [1, 2], "errors": {"a": [3.0, 2.0]}})
+    chen2012_book.draw_eigenvectors(figure, {"counts": [1, 2], "errors": {"a": [3.0, 2.0]}})
     pair = {"axis": "rows", "name": "a", "rows": [(1, 2.0, 3.0), (2, 1.0, 4.0)]}
     chen2012_large.draw_pair(new_figure(), pair)
 

@@ -50,11 +50,10 @@ from ..kernels import GaussianKernel, gram_operator
 from ..losses import SquaredLoss
 from ..solvers import EmbeddedRidge, block_solution
 from ..spaces import label_pull, reduced_precision
-from . import chen2012
-from .chen2012 import EPSILON, NAME, PULLS, SIZES
+from .chen2012_book import EPSILON, NAME, PULLS, SIZES, STRENGTHS, Eigenfunctions
 from .data import DataFolder, error, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
-from .jobs import Job, Outcome, Paper
+from .jobs import Job, Outcome
 
 #: file, neighbours, eigenvectors.
 SETS = {
@@ -285,8 +284,8 @@ def _eigenfunction(task: Task) -> tuple[Fit, str]:
     """λ and the bins chosen by the errors shown, as in the paper."""
     best: tuple[float, Fit, str] | None = None
     for n_bins in task.bins:
-        functions = chen2012.Eigenfunctions(task.X, n_bins)
-        for strength in chen2012.STRENGTHS:
+        functions = Eigenfunctions(task.X, n_bins)
+        for strength in STRENGTHS:
 
             def fit(draw: Round, functions: Any = functions, strength: float = strength) -> Any:
                 targets = 2.0 * task.y[draw.labelled] - 1.0
@@ -443,17 +442,4 @@ def draw_pair(figure: Any, curves: Mapping[str, Any]) -> None:
         ax.grid(alpha=0.3)
 
 
-def all_jobs(mode: str) -> list[Job]:
-    """Return the jobs of all tables of the paper."""
-    return chen2012.jobs(mode) + jobs(mode)
-
-
-PAPER = Paper(
-    number="001",
-    name=NAME,
-    citation="Chen, Tsang & Xu (2012)",
-    tables=("II", "III", "IV"),
-    jobs=all_jobs,
-    protocol=f"{chen2012.__doc__}\n{__doc__}",
-    plots={**chen2012.PLOTS, "figure 3": draw_pair, "figure 4": draw_pair},
-)
+PLOTS = {"figure 3": draw_pair, "figure 4": draw_pair}

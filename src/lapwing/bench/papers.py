@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import chen2012_large, gieseke2013, melacci2011, wang2006, zhang2009
+from . import chen2012, gieseke2013, melacci2011, wang2006, zhang2009
 from .figures import figures
 from .jobs import Job, Paper
 
 PAPERS: tuple[Paper, ...] = (
     melacci2011.PAPER,
-    chen2012_large.PAPER,
+    chen2012.PAPER,
     gieseke2013.PAPER,
     wang2006.PAPER,
     zhang2009.PAPER,
