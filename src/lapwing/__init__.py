@@ -25,7 +25,11 @@ from .selection import (
     LapRLSClassifierCV,
     LapRLSRegressorCV,
     LapSVCCV,
+    ModelFileError,
+    SemiSupervisedClassifier,
+    SemiSupervisedRegressor,
     labeled_scorer,
+    load,
 )
 
 __version__ = "0.1.0"
@@ -49,9 +53,13 @@ __all__ = [
     "LapSVCCV",
     "LapSVCPath",
     "LapSVR",
+    "ModelFileError",
     "NFIClassifier",
     "NystromLGCClassifier",
     "PVMClassifier",
     "PVMRegressor",
+    "SemiSupervisedClassifier",
+    "SemiSupervisedRegressor",
     "labeled_scorer",
+    "load",
 ]

@@ -113,7 +113,7 @@ class LabelClassifier(ClassifierMixin):
         self.transduction_ = self.classes_[found]
         given = data.values[data.labelled]
         self.transduction_[data.labelled] = given.astype(self.classes_.dtype)
-        self._temperature = _temperature(held_out, data.targets, data.row_weights[data.index])
+        self._temperature = fit_temperature(held_out, data.targets, data.row_weights[data.index])
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and refit from the present solution, on the same graph if any.
@@ -156,7 +156,7 @@ class LabelClassifier(ClassifierMixin):
         are, which makes for too much confidence.
         """
         values = self._decide(X)
-        return _softmax(per_class(values) * self._temperature)
+        return softmax(per_class(values) * self._temperature)
 
     def _class_weights(self, known: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
@@ -271,12 +271,13 @@ def one_column(values: np.ndarray) -> np.ndarray:
     return values[:, 1:] - values[:, :1] if values.shape[1] == 2 else values
 
 
-def _softmax(scores: np.ndarray) -> np.ndarray:
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities that are proportional to the exponentials of each row."""
     scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def _temperature(values: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
+def fit_temperature(values: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:
     """Return the factor of the decision values under which the weighted labels are most likely.
 
     A standard normal prior on its logarithm keeps it finite when few labels are all correct.
@@ -285,7 +286,7 @@ def _temperature(values: np.ndarray, targets: np.ndarray, weights: np.ndarray) -
     scores = per_class(values)
 
     def loss(log_factor: float) -> float:
-        probability = _softmax(scores * np.exp(log_factor))[np.arange(len(truth)), truth]
+        probability = softmax(scores * np.exp(log_factor))[np.arange(len(truth)), truth]
         return float(-weights @ np.log(np.maximum(probability, 1e-300)) + 0.5 * log_factor**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))

@@ -1,12 +1,19 @@
-"""Model selection with few labels: folds and scores that count labelled rows only, whole grids."""
+"""Model selection with few labels: honest folds and scores, whole grids, and the default."""
 
+from ..arrays.archive import ModelFileError
+from .default import SemiSupervisedClassifier, SemiSupervisedRegressor
 from .labeled_kfold import LabeledKFold, labeled_scorer
 from .machines import LapRLSClassifierCV, LapRLSRegressorCV, LapSVCCV
+from .model_file import load
 
 __all__ = [
     "LabeledKFold",
     "LapRLSClassifierCV",
     "LapRLSRegressorCV",
     "LapSVCCV",
+    "ModelFileError",
+    "SemiSupervisedClassifier",
+    "SemiSupervisedRegressor",
     "labeled_scorer",
+    "load",
 ]

@@ -1,0 +1,632 @@
+"""The front door: estimators that need no parameter and say what they did.
+
+They scale the rows, build the graph once, let the families race over the labelled rows and blend
+the winners. Everything that is computed lives below; here it is put in order and stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..arrays.archive import write_archive
+from ..arrays.blocks import without_repeats
+from ..estimators.base import draw_seed
+from ..estimators.classifier import (
+    LabelClassifier,
+    LabelledData,
+    fit_temperature,
+    per_class,
+    softmax,
+)
+from ..estimators.graph_choice import resolve_graph
+from ..estimators.regressor import LabelRegressor
+from ..graphs import KNNGraph
+from ..solvers import decisions
+from . import families, model_file, suggestions
+from .families import FAMILIES, GRAPH, MANIFOLD, MARGIN, SUPERVISED, Labels
+from .parts import NeighbourPart, Part, add_up
+from .race import Candidate, Race, make_folds
+from .report import make_report
+from .scaling import learn_scaling
+
+logger = logging.getLogger("lapwing")
+
+METHODS = ("auto", *FAMILIES)
+#: Rows that the machines see at most; others are predicted.
+MOST_ROWS = 100_000
+#: Labels that are used to choose, and rows on which fold machines are compared, at most.
+RACE_LABELS, SAMPLE_ROWS = 400, 500
+#: Classes up to which the margin machine races: each is fitted against the rest, fold by fold.
+_MARGIN_CLASSES = 3
+
+Progress = Callable[[str, float], object]
+
+
+@dataclass
+class _Field:
+    """The families on these rows, by name."""
+
+    machines: dict[str, Any]
+
+    def fit(self, candidate: Candidate, labels: Labels, n: int) -> tuple[np.ndarray, Part]:
+        """Return the values on all rows, and the machine, of a candidate fitted to labels."""
+        machine = self.machines[candidate.family]
+        values, part = machine.fit(candidate.settings, labels)
+        if candidate.family == MARGIN:
+            values = values(np.arange(n))
+        return values, part
+
+
+class _SemiSupervised(BaseEstimator):
+    """What the two public classes share."""
+
+    _confusion: np.ndarray | None
+
+    # Set by __init__ of the public classes.
+    method: str
+    graph: Any
+    unlabeled: Any
+    random_state: Any
+    memory_limit: Any
+    callback: Progress | None
+
+    def _kinds(self, data: LabelledData) -> np.ndarray | None:
+        raise NotImplementedError(f"{type(self).__name__} must implement _kinds")
+
+    def _check_rows(self, X: Any, reset: bool) -> Any:
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+            reset=reset,
+        )
+        return without_repeats(X)
+
+    def _fit(self, data: LabelledData) -> None:
+        """Scale, build the graph, race, blend, store."""
+        start = time.perf_counter()
+        allowed = [name for name in METHODS if name != MARGIN or is_classifier(self)]
+        if self.method not in allowed:
+            raise ValueError(f"method must be one of {allowed}, got {self.method!r}")
+        self._seed = draw_seed(self.random_state)
+        self._forget()
+        self._tell("scaling", 0.0)
+        self.scaling_ = learn_scaling(data.X)
+        self._rows = self._choose_rows(data)
+        self.X_fit_ = data.X
+        self._tell("graph", 0.05)
+        X = self._scaled
+        graph = self.graph if len(self._rows) == data.X.shape[0] else None
+        self.graph_ = resolve_graph(graph, X, KNNGraph())
+        self._labels_in = self._place_labels(data)
+        race = self._race(X, data)
+        self._tell("fitting the blend", 0.9)
+        race.judge(fit_temperature)
+        self._restrict(race)
+        self.candidates_ = race.candidates
+        self._store_blend(data, race)
+        seconds = time.perf_counter() - start
+        self.report_ = make_report(self, data, race, seconds)
+        self._tell("done", 1.0)
+
+    def _forget(self) -> None:
+        for name in ("_scaled", "_field", "map_", "map_kind_"):
+            self.__dict__.pop(name, None)
+
+    def _tell(self, stage: str, share: float) -> None:
+        logger.info("%s: %s", type(self).__name__, stage)
+        if self.callback is not None:
+            self.callback(stage, share)
+
+    def _choose_rows(self, data: LabelledData) -> np.ndarray:
+        """Return the rows that the machines see: all, or those labelled and some of the others."""
+        n = data.X.shape[0]
+        if n <= MOST_ROWS:
+            return np.arange(n)
+        rng = np.random.default_rng(self._seed)
+        others = np.setdiff1d(np.arange(n), data.index)
+        room = max(MOST_ROWS - len(data.index), 0)
+        return np.sort(np.append(data.index, rng.choice(others, room, replace=False)))
+
+    @cached_property
+    def _scaled(self) -> Any:
+        """The rows that the machines see, scaled; made again after a model was read from a file."""
+        rows = self._rows
+        X = self.X_fit_ if len(rows) == self.X_fit_.shape[0] else self.X_fit_[rows]
+        return self.scaling_.apply(X)
+
+    def _place_labels(self, data: LabelledData) -> Labels:
+        index = np.searchsorted(self._rows, data.index)
+        return Labels(index, data.targets, data.weights / data.weights.mean())
+
+    # The race.
+
+    @cached_property
+    def _field(self) -> _Field:
+        X, labelled = self._scaled, self._labels_in.index
+        machines: dict[str, Any] = {SUPERVISED: families.SupervisedFamily(X)}
+        machines[GRAPH] = families.GraphFamily(X, self.graph_)
+        machines[MANIFOLD] = families.ManifoldFamily(X, self.graph_, labelled, self._seed)
+        machines[MARGIN] = families.MarginFamily(X, self._seed)
+        return _Field(machines)
+
+    def _entered(self, columns: int, classes: bool, alone: bool) -> list[str]:
+        """Return the families that race: the supervised one always, and alone if so."""
+        if self.method != "auto":
+            return list(dict.fromkeys([SUPERVISED, self.method]))
+        if alone:
+            return [SUPERVISED]
+        margin = [MARGIN] if classes and columns <= _MARGIN_CLASSES else []
+        return [SUPERVISED, GRAPH, MANIFOLD, *margin]
+
+    def _race(self, X: Any, data: LabelledData) -> Race:
+        labels, kinds = self._labels_in, self._kinds(data)
+        rng = np.random.default_rng(self._seed)
+        if len(labels.index) > RACE_LABELS:
+            some = np.sort(rng.permutation(len(labels.index))[:RACE_LABELS])
+            labels = labels.take(some)
+            kinds = None if kinds is None else kinds[some]
+        free = np.setdiff1d(np.arange(X.shape[0]), self._labels_in.index)
+        sample = np.sort(rng.permutation(free)[:SAMPLE_ROWS])
+        folds = make_folds(kinds, len(labels.index), self._seed)
+        race = Race(labels, folds, sample, kinds)
+        entered = self._entered(labels.targets.shape[1], kinds is not None, len(free) == 0)
+        for number, name in enumerate(entered):
+            self._tell(f"trying {name} machines", 0.2 + 0.7 * number / len(entered))
+            machine = self._field.machines[name]
+            if name == MARGIN:
+                race.run_margin(machine)
+            else:
+                race.run_linear(machine.cells(labels, sample))
+        return race
+
+    def _restrict(self, race: Race) -> None:
+        """Give the whole decision to the family that the user asked for."""
+        if self.method == "auto":
+            return
+        best = max((c for c in race.candidates if c.family == self.method), key=lambda c: c.score)
+        for candidate in race.candidates:
+            candidate.weight = float(candidate is best)
+
+    # The blend.
+
+    def _store_blend(self, data: LabelledData, race: Race) -> None:
+        """Fit the candidates that share the decision to all labels, and add them up."""
+        n = len(self._rows)
+        values: Any = 0.0
+        parts: list[Part] = []
+        for candidate in race.candidates:
+            if candidate.weight > 0:
+                on_rows, part = self._field.fit(candidate, self._labels_in, n)
+                share = candidate.weight * candidate.temperature
+                values = values + share * on_rows
+                parts.append(part.times(share))
+        self.parts_ = add_up(parts)
+        plain = race.best(supervised=True)
+        if plain.weight == 1.0:
+            alone = values
+        else:
+            alone = self._field.fit(plain, self._labels_in, n)[0] * plain.temperature
+        component = self.graph_.component_
+        reach = np.isin(component, component[self._labels_in.index])
+        self.labelled_ = data.index
+        if n < data.X.shape[0]:
+            values, alone, reach = self._spread(data, values, alone, reach)
+        self.label_reach_ = reach
+        self._store_values(data, values, alone, race)
+
+    def _spread(
+        self, data: LabelledData, values: np.ndarray, alone: np.ndarray, reach: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the rows that the machines saw say about all rows."""
+        others = np.setdiff1d(np.arange(data.X.shape[0]), self._rows)
+        X = self.scaling_.apply(data.X[others])
+        nearest = NeighbourPart(self._scaled, np.column_stack([alone, reach]), 1, 1.0).values(X)
+        found = []
+        for seen, other in (
+            (values, self._values(X)),
+            (alone, nearest[:, :-1]),
+            (reach[:, None].astype(float), nearest[:, -1:]),
+        ):
+            whole = np.empty((data.X.shape[0], seen.shape[1]))
+            whole[self._rows], whole[others] = seen, other
+            found.append(whole)
+        return found[0], found[1], found[2][:, 0] > 0.5
+
+    def _store_values(
+        self, data: LabelledData, values: np.ndarray, alone: np.ndarray, race: Race
+    ) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must implement _store_values")
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Return the blend on scaled rows."""
+        total = self.parts_[0].values(X)
+        for part in self.parts_[1:]:
+            total = total + part.values(X)
+        return total
+
+    def _decide(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "parts_")
+        return self._values(self.scaling_.apply(self._check_rows(X, reset=False)))
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        raise NotImplementedError(f"{type(self).__name__} must implement _check_data")
+
+    def _refit(self, y: np.ndarray) -> Any:
+        """Fit the blend to other labels of the same rows, with the choice that was made.
+
+        The graph, the settings and their shares stay; `fit` lets the families race again.
+        """
+        names = getattr(self, "feature_names_in_", None)
+        data = self._check_data(self.X_fit_, y, self._row_weights)
+        if names is not None:  # X_fit_ is a plain array
+            self.feature_names_in_ = names
+        if not np.isin(data.index, self._rows).all():
+            self._rows = np.union1d(self._rows, data.index)
+            self._forget()
+            self.graph_ = resolve_graph(None, self._scaled, KNNGraph())
+        self._labels_in = self._place_labels(data)
+        race = Race(self._labels_in, [], np.zeros(0, dtype=int), None, self.candidates_)
+        self._store_blend(data, race)
+        self.report_ = replace(self.report_, labels=len(data.index), refits=self.report_.refits + 1)
+        return self
+
+    # What people look at.
+
+    @cached_property
+    def map_(self) -> np.ndarray:
+        """Coordinates of the training rows in the plane, shape (n, 2): see ``map_kind_``."""
+        return self._map[0]
+
+    @cached_property
+    def map_kind_(self) -> str:
+        """What ``map_`` shows."""
+        return self._map[1]
+
+    @cached_property
+    def _map(self) -> tuple[np.ndarray, str]:
+        return suggestions.map_rows(self._scaled, self.graph_, self._rows, self.X_fit_.shape[0])
+
+    def suggest(self, n: int = 10) -> np.ndarray:
+        """Return training rows that are most worth labelling next, the best first.
+
+        Rows about which the model is not sure, that stand for many others, and that differ from
+        each other. Rows that no label reaches come first, one of each large part of the graph.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of rows of the training data, for `add_labels`.
+        """
+        check_is_fitted(self, "parts_")
+        place = np.full(self.X_fit_.shape[0], -1)
+        place[self._rows] = np.arange(len(self._rows))
+        labelled = place[self.labelled_]
+        found = suggestions.worth_labelling(
+            self._scaled, self.graph_, self._doubt()[self._rows], labelled, n
+        )
+        return self._rows[found]
+
+    def _doubt(self) -> np.ndarray:
+        """Return how unsure the model is of each training row, from 0 to 1."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _doubt")
+
+    def save(self, path: str | Path, extra: dict[str, Any] | None = None) -> None:
+        """Write the model to a file that `lapwing.load` reads, on any machine.
+
+        A zip of JSON and plain arrays; nothing in it is ever run. It holds the training rows.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where. An older file is replaced once the new one is complete.
+        extra : dict, optional
+            Anything JSON can hold; `lapwing.load` puts it into ``extra_``.
+        """
+        check_is_fitted(self, "parts_")
+        page, arrays = model_file.to_file(self, extra)
+        write_archive(path, page, arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        for name in ("_field", "_scaled", "_map"):  # made again when they are needed
+            state.pop(name, None)
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SemiSupervisedClassifier(LabelClassifier, _SemiSupervised):
+    """Classifier for few labels and many unlabelled rows that needs no parameter.
+
+    Scales the rows, builds one graph of nearest neighbours, and lets four families race: least
+    squares on the labelled rows alone, with a manifold term, over the graph alone, and the
+    semi-supervised support vector machine. Scores come from repeated folds over the labelled
+    rows, steadied by how far machines that saw different labels agree on rows without one.
+    Machines that use unlabelled rows take part in the decision only if they beat the supervised
+    ones by a standard error; those within about a standard error of the best are blended.
+
+    Parameters
+    ----------
+    method : {"auto", "supervised", "manifold", "graph", "margin"}, default="auto"
+        "auto" lets all race; a name takes the best of that family.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows; None builds one with ten neighbours over the scaled rows.
+    unlabeled : object, default=-1
+        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the labelled rows of each class.
+    random_state : int, RandomState or None, default=0
+        For folds, samples and landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory for what is built, in bytes or such as "8GB"; None is 60 % of what is free.
+    callback : callable, optional
+        Called with the name of each stage and the share that is done, from 0 to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    report_ : SelectionReport
+        What was tried, what was chosen and why; ``print(model.report_)``.
+    transduction_ : ndarray of shape (n,)
+        Labels of the training rows: given or predicted.
+    label_distributions_ : ndarray of shape (n, n_classes)
+        Probabilities of the training rows.
+    supervised_transduction_ : ndarray of shape (n,)
+        What the best supervised machine says of the training rows.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    labelled_ : ndarray of int
+        The labelled rows.
+    graph_ : KNNGraph
+        The graph used.
+    scaling_ : RowScaling
+        How rows are scaled.
+    parts_ : list
+        The functions that add up to the decision.
+
+    Notes
+    -----
+    Above 100 000 rows the machines see all labelled rows and a sample of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from lapwing import SemiSupervisedClassifier
+    >>> X, truth = make_moons(300, noise=0.05, random_state=0)
+    >>> y = np.full(300, -1)
+    >>> y[:12] = truth[:12]
+    >>> model = SemiSupervisedClassifier().fit(X, y)
+    >>> float(np.mean(model.transduction_ == truth)) > 0.95
+    True
+    >>> model.report_.chosen
+    'graph'
+    """
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        graph: Any = None,
+        unlabeled: Any = -1,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        memory_limit: float | str | None = None,
+        callback: Progress | None = None,
+    ) -> None:
+        self.method = method
+        self.graph = graph
+        self.unlabeled = unlabeled
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a machine and fit it to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            All rows, labelled or not.
+        y : array of shape (n,)
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of unlabelled rows are not used.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(self._check_data(X, y, sample_weight))
+        return self
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        return self._check_labels(self._check_rows(X, reset=True), y, sample_weight)
+
+    def _kinds(self, data: LabelledData) -> np.ndarray:
+        return decisions(data.targets).astype(int)
+
+    def _store_values(
+        self, data: LabelledData, values: np.ndarray, alone: np.ndarray, race: Race
+    ) -> None:
+        if race.kinds is not None:  # else the choice was made before
+            self._held_temperature, self._confusion = 1.0, None
+            if race.folds:
+                held = race.blend().held
+                self._held_temperature = race.fit_temperature(held, fit_temperature)
+                kinds = race.kinds[race.held_places(len(held))]
+                self._confusion = _confusion(held, kinds, len(self.classes_))
+        self._store_decisions(data, values, values[data.index])
+        self._given = data.labelled
+        self._temperature = self._held_temperature
+        self.label_distributions_ = softmax(per_class(values) * self._temperature)
+        self.supervised_transduction_ = self.classes_[decisions(alone).astype(int)]
+
+    def _doubt(self) -> np.ndarray:
+        P = np.sort(self.label_distributions_, axis=1)
+        return 1.0 - (P[:, -1] - P[:, -2])
+
+    def predict(self, X: Any, reject: float | None = None) -> np.ndarray:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        reject : float, optional
+            Least probability, more than 0 and less than 1: rows whose class is less sure get None.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of objects where ``reject`` is given.
+        """
+        if reject is None:
+            return super().predict(X)
+        if not 0.0 < float(reject) < 1.0:
+            raise ValueError(f"reject must be more than 0 and less than 1, got {reject!r}")
+        P = self.predict_proba(X)
+        found = self.classes_[P.argmax(axis=1)].astype(object)
+        found[P.max(axis=1) < reject] = None
+        return found
+
+
+class SemiSupervisedRegressor(LabelRegressor, _SemiSupervised):
+    """Regressor for few targets and many rows without one that needs no parameter.
+
+    As `SemiSupervisedClassifier`, with three families: least squares on the rows with a target,
+    with a manifold term, and over the graph alone. Scores are shares of explained variance.
+
+    Parameters
+    ----------
+    method : {"auto", "supervised", "manifold", "graph"}, default="auto"
+        "auto" lets all race; a name takes the best of that family.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows; None builds one with ten neighbours over the scaled rows.
+    unlabeled : float, default=nan
+        Marks rows without a target; None, NaN and pd.NA always do.
+    random_state : int, RandomState or None, default=0
+        For folds, samples and landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory for what is built, in bytes or such as "8GB"; None is 60 % of what is free.
+    callback : callable, optional
+        Called with the name of each stage and the share that is done, from 0 to 1.
+
+    Attributes
+    ----------
+    report_ : SelectionReport
+        What was tried, what was chosen and why; ``print(model.report_)``.
+    transduction_ : ndarray of shape (n,)
+        Targets of the training rows: given or predicted.
+    supervised_transduction_ : ndarray of shape (n,)
+        What the best supervised machine says of the training rows.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a target can reach the row through the graph.
+    labelled_ : ndarray of int
+        The rows with a target.
+    graph_ : KNNGraph
+        The graph used.
+    scaling_ : RowScaling
+        How rows are scaled.
+    parts_ : list
+        The functions that add up to the prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import SemiSupervisedRegressor
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> y = np.where(np.arange(200) % 10 == 0, np.sin(4 * X[:, 0]), np.nan)
+    >>> model = SemiSupervisedRegressor().fit(X, y)
+    >>> bool(np.abs(model.predict([[0.5]]) - np.sin(2.0))[0] < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        graph: Any = None,
+        unlabeled: Any = np.nan,
+        random_state: Any = 0,
+        memory_limit: float | str | None = None,
+        callback: Progress | None = None,
+    ) -> None:
+        self.method = method
+        self.graph = graph
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a machine and fit it to rows with and without targets.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            All rows.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of rows without a target are not used.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(self._check_data(X, y, sample_weight))
+        return self
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
+        return self._check_numbers(self._check_rows(X, reset=True), y, sample_weight)
+
+    def _kinds(self, data: LabelledData) -> None:
+        return None
+
+    def _store_values(
+        self, data: LabelledData, values: np.ndarray, alone: np.ndarray, race: Race
+    ) -> None:
+        if race.folds:
+            held = race.blend().held[:, 0]
+            truth = race.labels.targets[race.held_places(len(held)), 0]
+            self._held_out = {"truth": truth.tolist(), "predicted": held.tolist()}
+        self._store_targets(data, values[:, 0])
+        self._given = data.labelled
+        self.supervised_transduction_ = alone[:, 0]
+
+    def _doubt(self) -> np.ndarray:
+        """Where supervised and semi-supervised machines differ, and far from all targets."""
+        gap = np.abs(self.transduction_ - self.supervised_transduction_)
+        gap = gap / max(float(gap.max()), 1e-300)
+        return 0.5 * gap + 0.5 * (~self.label_reach_)
+
+
+def _confusion(held: np.ndarray, kinds: np.ndarray, c: int) -> np.ndarray:
+    """Return how often a held-out label of one class was taken for another, truth by rows."""
+    table = np.zeros((c, c), dtype=int)
+    np.add.at(table, (kinds, decisions(held).astype(int)), 1)
+    return table

@@ -1,0 +1,261 @@
+"""What the default tried, what it chose and why: numbers and sentences, no decisions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .race import AGREEMENT_LABELS, LEAD, Candidate, Race
+
+if TYPE_CHECKING:
+    from ..estimators.classifier import LabelledData
+
+_WHAT = {
+    SUPERVISED: "machines that see the labelled rows alone",
+    MANIFOLD: "kernel machines that vary little along the graph",
+    GRAPH: "labels spread over the graph of neighbours",
+    MARGIN: "a boundary that avoids the unlabelled rows",
+}
+
+
+@dataclass(frozen=True)
+class SelectionReport:
+    """What was tried and chosen.
+
+    Attributes
+    ----------
+    metric : {"accuracy", "R²"}
+        What scores are.
+    score, spread : float
+        Held-out score of the blend, and its standard error; NaN where nothing could be held out.
+    supervised_score, supervised_spread : float
+        The same of the best supervised machine.
+    chosen : str
+        The family with the largest share in the decision.
+    reason : str
+        Why, in words.
+    warnings : list of str
+        What the reader should know.
+    candidates : list of dict
+        Each setting: family, settings, score (held out), spread, agreement, steadied (what
+        decides), seconds, weight (share in the blend), supervised.
+    curve : list of dict
+        Held-out score by the weight of a regulariser: family, reg, score, spread.
+    labels, rows, columns : int
+        Sizes.
+    confusion : list of list of int or None
+        Held-out labels of classifiers, truth by rows.
+    held_out : dict or None
+        Held-out targets of regressors: truth and predicted.
+    settings : dict
+        What reproduces the model.
+    seconds : float
+        What the fit took.
+    refits : int
+        Calls of add_labels since, which kept the choice.
+    """
+
+    metric: str
+    score: float
+    spread: float
+    supervised_score: float
+    supervised_spread: float
+    chosen: str
+    reason: str
+    warnings: list[str]
+    candidates: list[dict[str, Any]]
+    curve: list[dict[str, Any]]
+    labels: int
+    rows: int
+    columns: int
+    confusion: list[list[int]] | None
+    held_out: dict[str, list[float]] | None
+    settings: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    refits: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold, with None for numbers that are not known."""
+        return _plain(asdict(self))
+
+    def __str__(self) -> str:
+        lines = [self.reason, ""]
+        lines.append(f"{'family':<12}{self.metric:>10}{'agreement':>11}{'share':>8}  settings")
+        best: dict[str, dict[str, Any]] = {}
+        for candidate in self.candidates:
+            kept = best.get(candidate["family"])
+            if kept is None or candidate["steadied"] > kept["steadied"]:
+                best[candidate["family"]] = candidate
+        for family, candidate in best.items():
+            share = sum(c["weight"] for c in self.candidates if c["family"] == family)
+            settings = ", ".join(
+                f"{k} {_short(v)}" for k, v in candidate["settings"].items() if k != "scale"
+            )
+            score, agreement = candidate["score"], candidate["agreement"]
+            lines.append(f"{family:<12}{score:>10.3f}{agreement:>11.3f}{share:>8.2f}  {settings}")
+        lines += ["", *(f"Note: {message}" for message in self.warnings)]
+        return "\n".join(lines).rstrip()
+
+
+def make_report(model: Any, data: LabelledData, race: Race, seconds: float) -> SelectionReport:
+    """Return the report of a fit."""
+    shares: dict[str, float] = {}
+    for candidate in race.candidates:
+        shares[candidate.family] = shares.get(candidate.family, 0.0) + candidate.weight
+    chosen = max(shares, key=lambda family: shares[family])
+    plain = race.best(supervised=True)
+    confusion = getattr(model, "_confusion", None)
+    held_out = getattr(model, "_held_out", None)
+    blend, l = race.blend(), max(race.n_held_out, 1)
+    return SelectionReport(
+        metric="accuracy" if is_classifier(model) else "R²",
+        score=blend.held_out,
+        spread=_spread(blend, race, l),
+        supervised_score=plain.held_out,
+        supervised_spread=_spread(plain, race, l),
+        chosen=chosen,
+        reason=_reason(model, race, chosen, shares),
+        warnings=_warnings(model, data, race),
+        candidates=[_describe(candidate, race, l) for candidate in race.candidates],
+        curve=_curve(race, l),
+        labels=len(data.index),
+        rows=data.X.shape[0],
+        columns=data.X.shape[1],
+        confusion=None if confusion is None else confusion.tolist(),
+        held_out=held_out if race.folds else None,
+        settings=_settings(model),
+        seconds=seconds,
+    )
+
+
+def _spread(candidate: Candidate, race: Race, l: int) -> float:
+    """Return the standard error of a held-out score, of an accuracy never zero."""
+    if race.kinds is None:
+        return float(candidate.spread * np.sqrt((l + AGREEMENT_LABELS) / l))
+    p = (l * candidate.held_out + 1.0) / (l + 2.0)  # all of four right is no proof of all right
+    return float(np.sqrt(p * (1.0 - p) / l))
+
+
+def _describe(candidate: Candidate, race: Race, l: int) -> dict[str, Any]:
+    return {
+        "family": candidate.family,
+        "settings": candidate.settings,
+        "score": candidate.held_out,
+        "spread": _spread(candidate, race, l),
+        "agreement": candidate.agreement,
+        "steadied": candidate.score,
+        "seconds": candidate.seconds,
+        "weight": candidate.weight,
+        "supervised": candidate.supervised,
+    }
+
+
+def _curve(race: Race, l: int) -> list[dict[str, Any]]:
+    """Return the best held-out score for each weight of the norm and each ratio γ_I/γ_A."""
+    best: dict[tuple[str, float], Candidate] = {}
+    for candidate in race.candidates:
+        name = {SUPERVISED: "reg", MANIFOLD: "ratio"}.get(candidate.family)
+        if name is not None and race.folds:
+            key = candidate.family, float(candidate.settings[name])
+            if key not in best or candidate.score > best[key].score:
+                best[key] = candidate
+    return [
+        {"family": family, "reg": reg, "score": c.held_out, "spread": _spread(c, race, l)}
+        for (family, reg), c in sorted(best.items())
+    ]
+
+
+def _reason(model: Any, race: Race, chosen: str, shares: dict[str, float]) -> str:
+    if model.method != "auto":
+        return f"Chosen: {chosen}, because method={model.method!r} asks for it."
+    if not race.folds:
+        return (
+            "No class has two labels, so that nothing can be held out: the families share the "
+            "decision evenly. Label more rows to let them race."
+        )
+    plain = race.best(supervised=True)
+    others = [c for c in race.candidates if not c.supervised]
+    if not others:
+        return f"Chosen: {chosen}: {_WHAT[chosen]}."
+    rival = max(others, key=lambda c: c.score)
+    compared = (
+        f"with held-out labels and agreement counted together, the best machine with unlabelled "
+        f"rows scores {rival.score:.3f}, the best supervised one {plain.score:.3f}, with a "
+        f"standard error of {plain.spread:.3f}"
+    )
+    if chosen == SUPERVISED and shares[SUPERVISED] > 0.999:
+        return (
+            f"Chosen: supervised, {_WHAT[SUPERVISED]}: {compared}. Unlabelled rows must win by "
+            f"{LEAD:g} standard error to be used."
+        )
+    return f"Chosen: {chosen}, {_WHAT[chosen]}: {compared}."
+
+
+def _warnings(model: Any, data: LabelledData, race: Race) -> list[str]:
+    found = []
+    others = [c for c in race.candidates if not c.supervised]
+    if race.folds and others and model.method == "auto":
+        plain, rival = race.best(supervised=True), max(others, key=lambda c: c.score)
+        if rival.score < plain.score - plain.spread:
+            found.append(
+                "unlabelled rows hurt here: every machine that uses them does worse than the "
+                "supervised one, which was taken"
+            )
+    lost = int((~model.label_reach_).sum())
+    if lost:
+        found.append(
+            f"{lost} of {len(model.label_reach_)} rows lie in parts of the graph without a label; "
+            "suggest() names rows to label there"
+        )
+    if race.kinds is not None:
+        counts = np.bincount(race.kinds, minlength=len(model.classes_))
+        if counts.min() < 2:
+            names = ", ".join(str(c) for c in model.classes_[counts < 2])
+            found.append(f"classes with a single label are never held out: {names}")
+    if data.labelled.all():
+        found.append("every row is labelled, so there are no unlabelled rows to learn from")
+    if len(model._rows) < data.X.shape[0]:
+        found.append(
+            f"the machines saw {len(model._rows)} of {data.X.shape[0]} rows, all labelled ones "
+            "among them; the others are predicted"
+        )
+    return found
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    from .. import __version__
+
+    seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else None
+    return {
+        "class": type(model).__name__,
+        "method": model.method,
+        "random_state": None if seed is None else int(seed),
+        "scaling": model.scaling_.kind,
+        "n_neighbors": int(model.graph_.n_neighbors),
+        "version": __version__,
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers, texts, lists and dictionaries that JSON can hold."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,485 @@
+"""The default: what it finds, what it says, and that it is safe."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_diabetes, load_digits, make_blobs, make_moons
+from sklearn.exceptions import NotFittedError
+
+import lapwing
+from lapwing import ModelFileError, SemiSupervisedClassifier, SemiSupervisedRegressor
+from lapwing.selection import default
+
+
+def few(truth, per_class, seed=0):
+    """Labels of some rows of each class, -1 for the others."""
+    rng = np.random.default_rng(seed)
+    y = np.full(len(truth), -1)
+    for kind in np.unique(truth):
+        y[rng.permutation(np.flatnonzero(truth == kind))[:per_class]] = kind
+    return y
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, truth = load_digits(return_X_y=True)
+    X, truth = X[:600], truth[:600]
+    return X, few(truth, 5), truth
+
+
+@pytest.fixture(scope="module")
+def model(digits):
+    return SemiSupervisedClassifier().fit(*digits[:2])
+
+
+@pytest.fixture(scope="module")
+def curve():
+    """A regression along a curve, one row in ten with a target."""
+    t = np.linspace(0.0, 3.0, 300)
+    X = np.column_stack([np.cos(2 * t), np.sin(2 * t), t])
+    y = np.where(np.arange(300) % 10 == 0, np.sin(3 * t), np.nan)
+    return X, y, np.sin(3 * t)
+
+
+# What it finds.
+
+
+def test_digits(model, digits):
+    X, y, truth = digits
+    hidden = y == -1
+    ours = np.mean(model.transduction_[hidden] == truth[hidden])
+    alone = np.mean(model.supervised_transduction_[hidden] == truth[hidden])
+    assert ours > alone + 0.03
+    assert model.report_.chosen in ("graph", "manifold")
+    assert np.array_equal(model.transduction_[~hidden], y[~hidden])
+    assert np.mean(model.predict(X) == model.transduction_) > 0.97
+
+
+def test_moons_and_clusters():
+    X, truth = make_moons(300, noise=0.05, random_state=1)
+    found = SemiSupervisedClassifier().fit(X, few(truth, 3)).transduction_
+    assert np.mean(found == truth) > 0.95
+    rng = np.random.default_rng(0)  # a gap that the graph hardly sees, in fifty dimensions
+    truth = rng.integers(2, size=400)
+    X = rng.standard_normal((400, 50)) + 0.23 * np.where(truth == 1, 1.0, -1.0)[:, None]
+    model = SemiSupervisedClassifier().fit(X, few(truth, 3))
+    assert model.report_.chosen == "margin"
+    assert np.mean(model.transduction_ == truth) > 0.9
+
+
+def test_text():
+    """Counts of words, two topics: sparse rows are never made dense."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    rates = np.full((2, 400), 0.02)
+    rates[0, :60] = rates[1, 60:120] = 0.12
+    X = sp.csr_matrix(rng.poisson(rates[truth]))
+    model = SemiSupervisedClassifier().fit(X, few(truth, 3))
+    assert model.scaling_.kind == "counts"
+    assert np.mean(model.transduction_ == truth) > 0.95
+    assert np.mean(model.predict(X) == truth) > 0.95
+
+
+def test_noise_costs_little():
+    """Rows without structure: the default must not do worse than its supervised machine."""
+    gaps = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 10))
+        truth = (X[:, 0] + 0.5 * rng.standard_normal(150) > 0).astype(int)
+        y = few(truth, 10, seed)
+        model = SemiSupervisedClassifier().fit(X, y)
+        hidden = y == -1
+        found, alone = (
+            np.mean(labels[hidden] == truth[hidden])
+            for labels in (model.transduction_, model.supervised_transduction_)
+        )
+        gaps.append(found - alone)
+    assert np.mean(gaps) > -0.01
+
+
+def test_numbers_on_a_curve(curve):
+    X, y, truth = curve
+    model = SemiSupervisedRegressor().fit(X, y)
+    assert np.abs(model.transduction_ - truth).max() < 0.15
+    assert np.abs(model.predict(X) - truth).max() < 0.15
+    assert model.report_.metric == "R²"
+    assert model.report_.score > 0.9
+
+
+def test_numbers_of_a_table():
+    X, truth = load_diabetes(return_X_y=True)
+    y = np.full(len(truth), np.nan)
+    y[::8] = truth[::8]
+    model = SemiSupervisedRegressor().fit(X, y)
+    hidden = np.isnan(y)
+    explained = 1 - np.mean((model.predict(X[hidden]) - truth[hidden]) ** 2) / np.var(truth[hidden])
+    assert explained > 0.3
+
+
+# What it says.
+
+
+def test_report(model):
+    report = model.report_
+    document = report.to_dict()
+    assert {candidate["family"] for candidate in document["candidates"]} == {
+        "supervised",
+        "graph",
+        "manifold",
+    }
+    assert sum(candidate["weight"] for candidate in document["candidates"]) == pytest.approx(1.0)
+    assert document["rows"], document["labels"] == (600, 50)
+    held = np.array(document["confusion"])
+    assert held.shape == (10, 10)
+    assert np.trace(held) / held.sum() == pytest.approx(report.score)
+    assert 0 < report.spread < 0.2
+    assert report.score > report.supervised_score
+    assert "Chosen: " in str(report)
+    assert "graph" in str(report)
+
+
+def test_report_says_where_unlabelled_rows_hurt():
+    """Classes that alternate along one axis, and a second axis that misleads the graph."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-1, 1, 300), 30.0 * rng.integers(4, size=300)])
+    truth = (X[:, 0] > 0).astype(int)
+    X = np.column_stack([X[:, 0], X[:, 0], X[:, 1] / 30])
+    model = SemiSupervisedClassifier().fit(X, few(truth, 20))
+    hidden = few(truth, 20) == -1
+    assert np.mean(model.transduction_[hidden] == truth[hidden]) > 0.93
+
+
+def test_every_row_labelled(digits):
+    X, _, truth = digits
+    model = SemiSupervisedClassifier().fit(X, truth)
+    assert model.report_.chosen == "supervised"
+    assert any("every row is labelled" in message for message in model.report_.warnings)
+    assert len(model.suggest(5)) == 0
+
+
+def test_one_label_a_class(digits):
+    X, _, truth = digits
+    model = SemiSupervisedClassifier().fit(X, few(truth, 1))
+    assert "nothing can be held out" in model.report_.reason
+    assert np.mean(model.transduction_ == truth) > 0.6
+    assert model.report_.to_dict()["score"] is None
+
+
+def test_rows_that_no_label_reaches():
+    X = np.vstack([make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)[0], [[500.0, 0]] * 15])
+    X[60:] += np.random.default_rng(0).standard_normal((15, 2))
+    truth = np.append(make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)[1], [1] * 15)
+    y = few(truth[:60], 3)
+    model = SemiSupervisedClassifier().fit(X, np.append(y, [-1] * 15))
+    assert not model.label_reach_[60:].any()
+    assert any("without a label" in message for message in model.report_.warnings)
+    assert model.suggest(3)[0] >= 60
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+# Probabilities, rejection, suggestions, more labels.
+
+
+def test_probabilities(model, digits):
+    X, y, truth = digits
+    P = model.predict_proba(X)
+    assert np.allclose(P.sum(axis=1), 1.0)
+    assert np.array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+    hidden = y == -1
+    chosen = model.label_distributions_[hidden, truth[hidden]]
+    assert -np.log(np.maximum(chosen, 1e-12)).mean() < 0.6  # confident where it is right
+
+
+def test_two_labels_a_class_do_not_make_it_sure(digits):
+    X, _, truth = digits
+    y = few(truth, 2)
+    P = SemiSupervisedClassifier().fit(X, y).label_distributions_[y == -1]
+    right = np.mean(P.argmax(axis=1) == truth[y == -1])
+    assert abs(P.max(axis=1).mean() - right) < 0.25
+
+
+def test_reject(model, digits):
+    X, _, truth = digits
+    found = model.predict(X, reject=0.8)
+    kept = np.array([label is not None for label in found])
+    assert 0.1 < kept.mean() < 1.0
+    assert np.mean(found[kept] == truth[kept]) > np.mean(model.predict(X) == truth)
+    for wrong in (0.0, 1.0, 2.0, np.nan):
+        with pytest.raises(ValueError, match="reject"):
+            model.predict(X, reject=wrong)
+
+
+def test_suggestions(model, digits):
+    y = digits[1]
+    rows = model.suggest(12)
+    assert len(set(rows)) == 12
+    assert np.all(y[rows] == -1)
+    doubt = 1.0 - model.label_distributions_.max(axis=1)
+    assert doubt[rows].mean() > 2 * doubt[y == -1].mean()
+    with pytest.raises(ValueError, match="n must be"):
+        model.suggest(0)
+
+
+def test_suggestions_are_not_copies_of_each_other():
+    X, truth = make_moons(60, noise=0.1, random_state=0)
+    X, truth = np.repeat(X, 12, axis=0), np.repeat(truth, 12)
+    y = few(truth, 4)
+    for rows in (X, sp.csr_matrix(X)):
+        found = SemiSupervisedClassifier().fit(rows, y).suggest(10)
+        assert len(np.unique(X[found], axis=0)) == len(found) == 10
+
+
+def test_more_labels(digits):
+    X, y, truth = digits
+    model = SemiSupervisedClassifier().fit(X, y)
+    before = np.mean(model.transduction_ == truth)
+    settings = [candidate.settings for candidate in model.candidates_]
+    rows = model.suggest(60)
+    assert model.add_labels(rows, truth[rows]) is model
+    assert np.array_equal(model.transduction_[rows], truth[rows])
+    assert np.mean(model.transduction_ == truth) > before
+    assert [candidate.settings for candidate in model.candidates_] == settings
+    assert model.report_.refits == 1
+    assert model.report_.labels == 110
+
+
+def test_a_new_class_can_be_added(digits):
+    X, _, truth = digits
+    y = few(truth, 4)
+    y[(truth == 9)] = -1
+    model = SemiSupervisedClassifier().fit(X, y)
+    rows = np.flatnonzero(truth == 9)[:4]
+    model.add_labels(rows, [9] * 4)
+    assert model.classes_.tolist() == list(range(10))
+    assert np.mean(model.predict(X)[truth == 9] == 9) > 0.5
+
+
+def test_more_targets(curve):
+    X, y, truth = curve
+    model = SemiSupervisedRegressor().fit(X, y)
+    model.add_labels([5, 15], truth[[5, 15]])
+    assert model.transduction_[5] == truth[5]
+    assert model.report_.refits == 1
+
+
+# Parameters, sizes, input.
+
+
+@pytest.mark.parametrize("method", ["supervised", "manifold", "graph", "margin"])
+def test_methods(method):
+    X, truth = make_moons(120, noise=0.05, random_state=0)
+    model = SemiSupervisedClassifier(method).fit(X, few(truth, 5))
+    assert model.report_.chosen == method
+    assert len(model.parts_) == 1
+
+
+def test_unknown_methods(curve):
+    with pytest.raises(ValueError, match="method must be one of"):
+        SemiSupervisedClassifier("other").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="method must be one of"):
+        SemiSupervisedRegressor("margin").fit(*curve[:2])
+
+
+def test_the_same_to_the_bit(model, digits):
+    again = SemiSupervisedClassifier().fit(*digits[:2])
+    assert np.array_equal(again.label_distributions_, model.label_distributions_)
+
+
+def test_stages_are_told(digits):
+    told = []
+    SemiSupervisedClassifier(callback=lambda *what: told.append(what)).fit(*digits[:2])
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert told[0][1] == 0.0
+    assert told[-1] == ("done", 1.0)
+
+
+def test_units_do_not_matter():
+    """Columns in other units are brought to one scale."""
+    X, truth = make_moons(200, noise=0.05, random_state=0)
+    y = few(truth, 5)
+    X_units = X * [1000.0, 0.001] + [1e4, 0.0]
+    model = SemiSupervisedClassifier().fit(X_units, y)
+    assert model.scaling_.kind == "columns"
+    assert np.mean(model.transduction_ == truth) > 0.95
+
+
+def test_constant_columns_and_names_as_labels():
+    X, truth = make_moons(200, noise=0.05, random_state=0)
+    X = np.column_stack([X, np.full(200, 7.0)])
+    y = np.array(["hen", "cock"], dtype=object)[truth]
+    y[few(truth, 5) == -1] = None
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert set(model.classes_) == {"hen", "cock"}
+    assert np.mean(model.transduction_ == np.array(["hen", "cock"])[truth]) > 0.95
+
+
+def test_all_columns_constant():
+    X, y = np.ones((30, 3)), np.full(30, -1)
+    y[:6] = [0, 1, 0, 1, 0, 1]
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_many_rows(monkeypatch, digits):
+    """Above a limit the machines see a part of the rows, and the others are predicted."""
+    X, y, truth = digits
+    monkeypatch.setattr(default, "MOST_ROWS", 300)
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert model.graph_.n_samples_ == 300
+    assert len(model.transduction_) == len(model.label_reach_) == 600
+    assert np.mean(model.transduction_ == truth) > 0.85
+    assert any("saw 300 of 600 rows" in message for message in model.report_.warnings)
+    rows = model.suggest(5)
+    model.add_labels(rows, truth[rows])
+    other = np.setdiff1d(np.arange(600), model._rows)[:3]
+    model.add_labels(other, truth[other])  # of rows that were not seen
+    assert np.array_equal(model.transduction_[other], truth[other])
+
+
+def test_many_labels(monkeypatch, digits):
+    X, _, truth = digits
+    monkeypatch.setattr(default, "RACE_LABELS", 40)
+    y = few(truth, 30)
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert np.sum(model.report_.confusion) <= 10 * 40
+    assert np.mean(model.transduction_ == truth) > 0.95
+
+
+def test_single_precision(digits):
+    X, y, truth = digits
+    model = SemiSupervisedClassifier().fit(X.astype(np.float32), y)
+    assert np.mean(model.transduction_ == truth) > 0.85
+
+
+def test_weights(digits):
+    """A label of weight zero is as good as none."""
+    X, y, _ = digits
+    wrong, weights = y.copy(), np.ones(600)
+    rows = np.flatnonzero(y == -1)[:20]
+    wrong[rows], weights[rows] = 3, 0.0
+    one = SemiSupervisedClassifier().fit(X, y)
+    other = SemiSupervisedClassifier().fit(X, wrong, sample_weight=weights)
+    hidden = wrong == -1
+    assert np.array_equal(one.transduction_[hidden], other.transduction_[hidden])
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        SemiSupervisedClassifier().predict([[0.0]])
+    with pytest.raises(NotFittedError):
+        SemiSupervisedClassifier().save("nowhere")
+
+
+# Files.
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A model that is quick to read: names as classes, a column name, several parts."""
+    X, truth = make_moons(60, noise=0.1, random_state=0)
+    y = np.array(["a", "b"], dtype=object)[truth]
+    y[few(truth, 3) == -1] = None
+    return X, SemiSupervisedClassifier(unlabeled=None).fit(X, y)
+
+
+def test_a_new_process_predicts_the_same(small, tmp_path):
+    X, model = small
+    model.save(tmp_path / "m.lapwing", extra={"who": "me"})
+    np.save(tmp_path / "X.npy", X + 0.01)
+    code = (
+        "import lapwing, numpy as np; model = lapwing.load('m.lapwing'); "
+        "np.save('P.npy', model.predict_proba(np.load('X.npy'))); print(model.extra_['who'])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "me"
+    assert np.array_equal(np.load(tmp_path / "P.npy"), model.predict_proba(X + 0.01))
+
+
+def test_everything_comes_back(model, digits, tmp_path):
+    X, _, truth = digits
+    model.save(tmp_path / "m")
+    again = lapwing.load(tmp_path / "m")
+    for name in ("classes_", "transduction_", "label_distributions_", "label_reach_", "labelled_"):
+        assert np.array_equal(getattr(again, name), getattr(model, name))
+    assert np.array_equal(again.supervised_transduction_, model.supervised_transduction_)
+    assert again.report_.to_dict() == model.report_.to_dict()
+    assert again.get_params() == model.get_params()
+    assert np.array_equal(again.suggest(7), model.suggest(7))
+    assert np.array_equal(again.map_, model.map_)
+    rows = model.suggest(5)
+    one = pickle.loads(pickle.dumps(model)).add_labels(rows, truth[rows])
+    two = again.add_labels(rows, truth[rows])
+    assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
+    again.save(tmp_path / "n")
+    assert np.array_equal(lapwing.load(tmp_path / "n").predict(X), two.predict(X))
+
+
+def test_numbers_and_sparse_rows_come_back(curve, tmp_path):
+    X, y, _ = curve
+    for rows in (X, sp.csr_matrix(X)):
+        model = SemiSupervisedRegressor().fit(rows, y)
+        model.save(tmp_path / "m")
+        again = lapwing.load(tmp_path / "m")
+        assert np.array_equal(again.predict(rows), model.predict(rows))
+        assert np.isnan(again.unlabeled)
+
+
+def test_a_thousand_changed_bytes(small, tmp_path):
+    """A changed file is refused, or predicts the same; nothing else happens."""
+    X, model = small
+    path = tmp_path / "m"
+    model.save(path)
+    whole, expected = path.read_bytes(), model.predict_proba(X[:3])
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(1000):
+        changed = bytearray(whole)
+        for place in rng.integers(len(whole), size=rng.integers(1, 4)):
+            changed[place] = rng.integers(256)
+        path.write_bytes(changed)
+        try:
+            again = lapwing.load(path)
+        except ModelFileError:
+            refused += 1
+        else:
+            assert np.array_equal(again.predict_proba(X[:3]), expected)
+    assert refused > 900
+
+
+def test_parts_that_do_not_fit(small, tmp_path):
+    """A file whose checksums are right but whose contents make no sense."""
+    _, model = small
+    page, arrays = default.model_file.to_file(model, None)
+    changes = [
+        ({"class": "os.system"}, {}),
+        ({"columns": 3}, {}),
+        ({"parts": []}, {}),
+        ({"parts": [{"part": "kernel", "gamma": -1.0, "rows": "scaled"}]}, {}),
+        ({"parameters": {"method": "rm"}}, {}),
+        ({"report": {"evil": 1}}, {}),
+        ({"scaling": "other"}, {}),
+        ({}, {"found": arrays["found"] + 100}),
+        ({}, {"rows": arrays["rows"] - 1}),
+        ({}, {"classes": arrays["classes"][::-1]}),
+        ({}, {"distributions": arrays["distributions"][:5]}),
+        ({}, {"graph.indices": arrays["graph.indices"] + 10**6}),
+        ({}, {"graph.indptr": arrays["graph.indptr"][::-1]}),
+        ({}, {"X": arrays["X"][:, :1]}),
+    ]
+    for pages, others in changes:
+        default.write_archive(tmp_path / "m", page | pages, arrays | others)
+        with pytest.raises(ModelFileError):
+            lapwing.load(tmp_path / "m")
+
+
+def test_labels_that_json_cannot_hold(tmp_path):
+    model = SemiSupervisedClassifier(unlabeled=(1, 2))
+    with pytest.raises(TypeError, match="cannot be kept"):
+        default.model_file._parameters(model)

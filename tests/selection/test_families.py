@@ -1,0 +1,158 @@
+"""Families of the default against naive dense versions, and folds against fits without labels."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, make_blobs
+
+from lapwing import S3VC, KNNGraph, LapRLSClassifier
+from lapwing.graphs.weights import graph_laplacian
+from lapwing.kernels import resolve_gamma
+from lapwing.selection import families
+from lapwing.selection.families import (
+    GraphFamily,
+    Labels,
+    ManifoldFamily,
+    MarginFamily,
+    SupervisedFamily,
+)
+from lapwing.selection.race import Race, make_folds
+from lapwing.selection.scaling import learn_scaling
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Digits: scaled rows, numbers of classes, and four labels of each of three classes."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:240], y[:240]
+    index = np.sort(np.concatenate([np.flatnonzero(y == k)[:4] for k in range(3)]))
+    targets = np.where(y[index][:, None] == np.arange(3), 1.0, -1.0)
+    weights = np.linspace(0.5, 1.5, len(index))
+    return learn_scaling(X).apply(X), y, Labels(index, targets, weights)
+
+
+@pytest.fixture(scope="module")
+def graph(data):
+    return KNNGraph().fit(data[0])
+
+
+def ridge(K, labels, reg):
+    """Values on all rows of weighted least squares with a constant, kernel K, by one big system."""
+    l, index = len(labels.index), labels.index
+    system = np.ones((l + 1, l + 1))
+    system[:l, :l] = K[np.ix_(index, index)] + reg * np.diag(1.0 / labels.weights)
+    system[l, l] = 0.0
+    right = np.vstack([labels.targets, np.zeros(labels.targets.shape[1])])
+    solution = np.linalg.solve(system, right)
+    return K[:, index] @ solution[:l] + solution[l]
+
+
+@pytest.mark.parametrize("settings", [{"width": None, "reg": 0.1}, {"width": 4.0, "reg": 0.01}])
+def test_supervised_is_ridge_regression(data, settings):
+    X, _, labels = data
+    values, part = SupervisedFamily(X).fit(settings, labels)
+    K = X @ X.T
+    if settings["width"] is not None:
+        squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+        K = np.exp(-settings["width"] * resolve_gamma("median", X) * squares)
+    assert np.allclose(values, ridge(K, labels, settings["reg"]), atol=1e-8)
+    assert np.allclose(part.values(X), values, atol=1e-10)
+
+
+@pytest.mark.parametrize("landmarks", [False, True])
+def test_manifold_is_laprls(data, graph, landmarks, monkeypatch):
+    X, y, labels = data
+    if landmarks:  # all rows are landmarks: the same functions
+        monkeypatch.setattr(families, "EXACT_ROWS", 10)
+        monkeypatch.setattr(families, "LANDMARKS", len(X))
+    settings = {"width": 4.0, "ratio": 10.0, "reg": 0.1}
+    values, part = ManifoldFamily(X, graph, labels.index, 0).fit(settings, labels)
+    marks = np.full(len(X), -1)
+    marks[labels.index] = y[labels.index]
+    weights = np.ones(len(X))
+    weights[labels.index] = labels.weights
+    gamma = 4.0 * resolve_gamma("median", X)
+    same = LapRLSClassifier(gamma=gamma, reg_ambient=0.1, reg_manifold=1.0, graph=graph)
+    same.fit(X, marks, sample_weight=weights)
+    assert np.allclose(part.values(X), values, atol=1e-6)
+    assert np.allclose(values, same.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("neighbours", ["all", "half"])
+@pytest.mark.parametrize(("power", "floor"), [(1, 0.01), (2, 0.01), (3, 0.1)])
+def test_graph_kernel_is_the_inverse(data, graph, neighbours, power, floor):
+    X, _, labels = data
+    settings = {"neighbours": neighbours, "power": power, "floor": floor, "scale": 2.0, "reg": 0.1}
+    values, _ = GraphFamily(X, graph).fit(settings, labels)
+    W = graph.affinity_.toarray()
+    if neighbours == "half":
+        kept = np.zeros_like(W)
+        for row in range(len(W)):
+            near = np.argsort(-W[row])[:5]
+            kept[row, near] = W[row, near]
+        W = np.maximum(kept, kept.T)
+    L = graph_laplacian(sp.csr_array(W), normalized=True).toarray()
+    system = np.linalg.matrix_power(L, power) + floor**power * np.eye(len(L))
+    expected = ridge(np.linalg.inv(system) / 2.0, labels, 0.1)
+    assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
+
+
+def test_new_rows_of_the_graph_take_after_their_neighbours(data, graph):
+    X, _, labels = data
+    settings = {"neighbours": "all", "power": 2, "floor": 0.01, "scale": 2.0, "reg": 0.1}
+    values, part = GraphFamily(X, graph).fit(settings, labels)
+    found = part.values(X[:7] + 1e-9)
+    distances = np.sqrt(((X[:7, None] - X[None]) ** 2).sum(axis=2))
+    for row in range(7):
+        near = np.argsort(distances[row])[:10]
+        weights = np.exp(-(distances[row, near] ** 2) / (2 * graph.bandwidth_**2))
+        expected = weights @ values[near] / weights.sum()
+        assert np.allclose(found[row], expected, atol=1e-6)
+
+
+def test_margin_is_s3vc():
+    X, y = make_blobs(80, centers=2, cluster_std=2.0, random_state=0)
+    X = learn_scaling(X).apply(X)
+    labels = Labels(np.arange(8), np.where(y[:8] == 1, 1.0, -1.0)[:, None], np.ones(8))
+    family = MarginFamily(X, 0)
+    values, part = family.fit({"width": 2.0, "reg": 1e-3}, labels)
+    marks = np.full(80, -1)
+    marks[:8] = y[:8]
+    counts = np.bincount(y[:8]) + 1.0
+    gamma = 2.0 * resolve_gamma("median", X)
+    same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=counts / counts.sum(), random_state=0)
+    assert np.allclose(values(np.arange(80))[:, 0], same.fit(X, marks).decision_function(X))
+    assert np.array_equal(part.values(X), values(np.arange(80)))
+
+
+def test_margin_on_some_rows(monkeypatch):
+    monkeypatch.setattr(families, "MARGIN_ROWS", 60)
+    X, y = make_blobs(300, centers=[[-5.0, 0.0], [5.0, 0.0]], random_state=0)  # wide apart
+    X = learn_scaling(X).apply(X)
+    labels = Labels(np.array([250, 280, 290, 299]), np.ones((4, 1)), np.ones(4))
+    labels.targets[:, 0] = np.where(y[labels.index] == 1, 1.0, -1.0)
+    for settings in MarginFamily(X, 0).settings():
+        values, _ = MarginFamily(X, 0).fit(settings, labels)
+        assert np.mean((values(np.arange(300))[:, 0] > 0) == y) == 1.0
+
+
+@pytest.mark.parametrize("name", ["supervised", "manifold", "graph"])
+def test_folds_are_fits_without_the_labels_held_out(data, graph, name):
+    X, y, labels = data
+    sample = np.arange(100, 140)
+    make = {
+        "supervised": lambda: SupervisedFamily(X),
+        "manifold": lambda: ManifoldFamily(X, graph, labels.index, 0),
+        "graph": lambda: GraphFamily(X, graph),
+    }[name]
+    folds = make_folds(y[labels.index], len(labels.index), 0)
+    race = Race(labels, folds, sample, y[labels.index])
+    race.run_linear(make().cells(labels, sample))
+    place = 0
+    for number, (train, test) in enumerate(folds[:3]):
+        for candidate in race.candidates[:: max(len(race.candidates) // 3, 1)]:
+            values, _ = make().fit(candidate.settings, labels.take(train))
+            held = candidate.held[place : place + len(test)]
+            assert np.allclose(held, values[labels.index[test]], atol=1e-6)
+            assert np.allclose(candidate.votes[number], values[sample], atol=1e-6)
+        place += len(test)
