@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import base64
 import html
-import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from .canvas import PALETTE
+from .page import digits, evenly, fill_template, script_json
 from .path_curves import column_index
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def make_page(display: PathDisplay, title: str) -> str:
     """
     notes: list[str] = []
     columns, l = display.multipliers.shape[1:]
-    curves = _some(l, _CURVES)
+    curves = evenly(l, _CURVES)
     if len(curves) < l:
         notes.append(f"Of {l} labelled rows, {len(curves)} have a curve.")
     surfaces = 0 if display.points is None else min(_SURFACES, l + 1)
@@ -71,18 +70,13 @@ def make_page(display: PathDisplay, title: str) -> str:
     }
     if display.points is not None:
         data["plane"] = _plane(display, lams, notes)
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":  # nothing in the data may end the script or begin a tag
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
     page = {
         "TITLE": html.escape(title),
         "FACTS": html.escape(_facts(display)),
         "NOTES": html.escape(" ".join(notes)),
-        "DATA": text,
+        "DATA": script_json(data),
     }
-    template = files("lapwing.displays").joinpath("path_page.html").read_text(encoding="utf-8")
-    parts = template.split("%%")
-    return "".join(page[part] if i % 2 else part for i, part in enumerate(parts))
+    return fill_template("path_page.html", page)
 
 
 def _shown(display: PathDisplay, most: int, notes: list[str]) -> np.ndarray:
@@ -133,7 +127,7 @@ def _plane(display: PathDisplay, lams: np.ndarray, notes: list[str]) -> dict[str
     error = float(np.abs(flat - coef.astype(float) @ basis.astype(float)).max())
     notes.append(f"f is drawn from {_GRID} × {_GRID} points, where it is right to {error:.0e}.")
     dots = np.setdiff1d(np.arange(len(display.points)), display.labelled)
-    some = dots[_some(len(dots), _DOTS)]
+    some = dots[evenly(len(dots), _DOTS)]
     if len(some) < len(dots):
         notes.append(f"Of {len(dots)} rows without a label, {len(some)} are drawn.")
     return {
@@ -143,16 +137,16 @@ def _plane(display: PathDisplay, lams: np.ndarray, notes: list[str]) -> dict[str
         "coef": _pack(coef),
         "basis": _pack(basis),
         "surfaces": needed,
-        "dots": _digits(display.points[some]),
-        "labelled": _digits(display.points[display.labelled]),
+        "dots": digits(display.points[some]),
+        "labelled": digits(display.points[display.labelled]),
     }
 
 
 def _accuracy(display: PathDisplay) -> list[dict[str, Any]]:
     curves = []
     for name, (lams, values) in display.accuracy.items():
-        some = _some(len(lams), _ACCURACIES)
-        curves.append({"name": name, "at": _digits(lams[some]), "values": _digits(values[some])})
+        some = evenly(len(lams), _ACCURACIES)
+        curves.append({"name": name, "at": digits(lams[some]), "values": digits(values[some])})
     return curves
 
 
@@ -161,16 +155,6 @@ def _facts(display: PathDisplay) -> str:
     columns = display.multipliers.shape[1]
     paths = "" if columns == 1 else f" of {columns} classes, each against the rest"
     return f"{rows}{len(display.labels)} labelled; {len(display.lambdas)} breakpoints{paths}."
-
-
-def _some(n: int, most: int) -> np.ndarray:
-    """Return indices of at most so many of n things, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)) if n else np.arange(0)
-
-
-def _digits(values: np.ndarray) -> Any:
-    """Return numbers for JSON, rounded to six digits."""
-    return json.loads("[" + ",".join(f"{v:.6g}" for v in np.ravel(values)) + "]")
 
 
 def _pack(values: np.ndarray) -> str:
