@@ -64,6 +64,7 @@ def _page(facts: Mapping[str, Any], cells: list[dict], drawn: bool) -> Iterator[
     if drawn:
         yield ""
         yield "![accuracy by labels a class](peers.png)"
+    cells = sorted(cells, key=lambda cell: cell["labels a class"])
     for name in dict.fromkeys(cell["set"] for cell in cells):
         yield ""
         yield f"## {name}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import bench, demo
+from . import bench, demo, fit, predict, report, suggest
 
 __all__ = ["main"]
 
@@ -32,14 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    demo.add_command(commands)
-    bench.add_command(commands)
+    for command in (fit, predict, suggest, report, demo, bench):
+        command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:
         return arguments.run(arguments)
     except KeyboardInterrupt:
         print("lapwing: interrupted", file=sys.stderr)
         return 130
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, ImportError) as error:
         print(f"lapwing {arguments.command}: error: {error}", file=sys.stderr)
         return 1

@@ -39,6 +39,8 @@ from ..estimators import (
     PVMClassifier,
 )
 from ..selection import LapRLSClassifierCV, LapSVCCV
+from .demo_table import N_LABELLED, N_ROWS, demo_csv
+from .models import check_out, write_whole
 
 LABELS_PER_CLASS = 2
 NEW_SHARE = 0.25
@@ -90,12 +92,26 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("lapwing-demo.png"), help="picture (lapwing-demo.png)"
     )
+    parser.add_argument(
+        "--write-csv",
+        type=Path,
+        metavar="FILE",
+        help="write a table to try `lapwing fit` on, and do nothing else",
+    )
     parser.add_argument("--no-picture", action="store_true", help="print the table only")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table and write the picture; return the exit code."""
+    if arguments.write_csv is not None:
+        check_out(arguments.write_csv, "--write-csv")
+        write_whole(arguments.write_csv, demo_csv())
+        print(
+            f"{N_ROWS} rows, {N_LABELLED} of them labelled: {arguments.write_csv}\n"
+            f"Next: lapwing fit {arguments.write_csv} --target label --id id"
+        )
+        return 0
     wanted = not arguments.no_picture
     if wanted and (arguments.out.is_dir() or not arguments.out.parent.is_dir()):
         raise ValueError(f"--out {arguments.out}: give a file name in a folder that exists")

@@ -1,0 +1,39 @@
+"""`lapwing report`: a saved model as a page that loads nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..displays.model_page import make_page
+from .models import TableModel, add_common, check_out, print_json, write_whole
+
+
+def add_command(commands: Any) -> None:
+    """Add the arguments of `lapwing report` to the command line."""
+    parser = commands.add_parser(
+        "report",
+        help="write a page about a model: one HTML file",
+        description="Writes a page about a model: what was chosen and why, whether unlabelled rows "
+        "help, and which rows to look at. It is one file and needs no network.",
+    )
+    parser.add_argument("model", type=Path, help="a file of `lapwing fit`")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="(report.html)")
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page; return the exit code."""
+    check_out(arguments.out)
+    stored = TableModel(arguments.model)
+    target = stored.encoder.target
+    title = f"{stored.source}: {target}" if target is not None else stored.source
+    page = make_page(stored.model, title=title, ids=stored.ids, source=stored.source)
+    write_whole(arguments.out, page)
+    if arguments.json:
+        print_json({"command": "report", "out": str(arguments.out), "bytes": len(page.encode())})
+    else:
+        print(f"Report: {arguments.out}")
+    return 0

@@ -1,0 +1,102 @@
+"""Targets and names of rows: which rows have a label, and what their labels are.
+
+An empty cell is unlabelled, and so is the user's marker. Must not know estimators or features.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .table import MISSING_MARKS, Table, as_texts, number_or_none, number_text
+
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
+
+
+def raw_labels(table: Table, target: str | None) -> np.ndarray:
+    """Return the cells of the target as str, or None where a cell is empty."""
+    if not table.is_matrix:
+        assert target is not None
+        column = table.column(target, "target column")
+    elif table.y is None:
+        raise ValueError(f"{table.source} has no array y: the targets of the rows")
+    elif table.y.dtype.kind == "b":
+        column = table.y.astype(np.float64)
+    else:
+        column = table.y.astype(object if table.y.dtype.kind == "U" else np.float64)
+    if column.dtype != object:
+        return as_texts(column)
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [None if cell is None else str(cell).strip() or None for cell in column]
+    return cells
+
+
+def without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
+    """Return the cells with None where the marker stands; numbers are compared as numbers."""
+    if marker is None:
+        return cells
+    value = number_or_none(marker)
+    kept = cells.copy()
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        same = cell == marker.strip()
+        if same or (value is not None and number_or_none(cell) == value):
+            kept[row] = None
+    return kept
+
+
+def default_marker(cells: np.ndarray, source: str) -> str | None:
+    """Return the marker of unlabelled rows beside a matrix, where no cell can be empty.
+
+    It is −1, as in the estimators, if all labels are whole numbers and −1 can mean nothing else.
+    """
+    values = {number_or_none(cell) for cell in cells if cell is not None}
+    if None in values or -1.0 not in values:
+        return None
+    if not all(float(value).is_integer() for value in values if value is not None):
+        return None
+    if values <= {-1.0, 0.0, 1.0}:
+        raise ValueError(
+            f"the labels of {source} are {', '.join(sorted(map(number_text, map(float, values))))}"  # type: ignore[arg-type]
+            ": say which of them marks unlabelled rows with --unlabeled -1 or --unlabeled 0, or "
+            "--unlabeled nan if all rows are labelled"
+        )
+    return "-1"
+
+
+def are_numbers(cells: np.ndarray) -> bool:
+    """Return whether all labels are numbers; "007" is none, for it would lose its zeros."""
+    known = [cell for cell in cells if cell is not None and cell.lower() not in MISSING_MARKS]
+    return bool(known) and all(
+        number_or_none(cell) is not None and not _LEADING_ZERO.match(cell) for cell in known
+    )
+
+
+def marks_among(cells: np.ndarray) -> list[str]:
+    """Return the labels that look like marks of missing cells."""
+    return sorted({cell for cell in cells if cell is not None and cell.lower() in MISSING_MARKS})
+
+
+def parse_labels(cells: np.ndarray, numbers: bool, table: Table) -> np.ndarray:
+    """Return labels as objects: int, float or str, and None for unlabelled rows."""
+    if not numbers:
+        return cells
+    labels = np.empty(len(cells), dtype=object)
+    for row, cell in enumerate(cells):
+        if cell is None or cell.lower() in MISSING_MARKS:
+            continue
+        number = number_or_none(cell)
+        if number is None or not np.isfinite(number):
+            raise ValueError(
+                f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
+                "finite number, or empty"
+            )
+        labels[row] = _plain(number)
+    return labels
+
+
+def _plain(number: float) -> Any:
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

@@ -1,0 +1,382 @@
+"""Tables become matrices, the same way every time, and encoders survive JSON and bad input."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from lapwing.tables import Table, TableEncoder
+
+
+def objects(values):
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def table_of(source="t.csv", **columns):
+    arrays = {
+        name: objects(values)
+        if any(isinstance(value, str) for value in values)
+        else np.array([np.nan if value is None else value for value in values], dtype=float)
+        for name, values in columns.items()
+    }
+    n = len(next(iter(arrays.values())))
+    return Table(source, n, arrays, lines=np.arange(2, n + 2))
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def again(encoder):
+    return TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+
+
+LABELS = ["a", None, "b", None]
+
+
+def test_numbers_alone_are_passed_on():
+    table = table_of(x=[1, 2, None, 9], y=[5, 6, 7, 9], label=LABELS)
+    encoder = TableEncoder().fit(table, target="label")
+    assert encoder.feature_names == ["x", "x is missing", "y"]
+    np.testing.assert_array_equal(
+        encoder.transform(table), [[1, 0, 5], [2, 0, 6], [2, 1, 7], [9, 0, 9]]
+    )
+    new = table_of(x=[None], y=[None], z=[3])  # missing where it never was: the median
+    np.testing.assert_array_equal(encoder.transform(new), [[2, 1, 6.5]])
+
+
+def test_numbers_beside_categories_are_scaled():
+    table = table_of(x=[1, 2, 3, 4], colour=["red", "blue", "NA", "red"], label=LABELS)
+    encoder = TableEncoder().fit(table, target="label")
+    assert encoder.feature_names == ["x", "colour = blue", "colour = red", "colour is missing"]
+    X = encoder.transform(table)
+    assert X[:, 0].mean() == pytest.approx(0)
+    assert X[:, 0].std() == pytest.approx(1)
+    np.testing.assert_array_equal(X[:, 1:], [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    new = table_of(x=[2.5, 2.5], colour=["green", None])
+    np.testing.assert_allclose(encoder.transform(new), [[0, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def test_dates_and_booleans():
+    table = table_of(
+        day=["1970-01-01", "1970-01-03", "", "1970-01-02T12:00"],
+        ok=["yes", "No", "no", "yes"],
+        label=LABELS,
+    )
+    encoder = TableEncoder().fit(table, target="label")
+    assert encoder.feature_names == ["day", "day is missing", "ok"]
+    np.testing.assert_array_equal(
+        encoder.transform(table), [[0, 0, 1], [2, 0, 0], [1.5, 1, 0], [1.5, 0, 1]]
+    )
+    with pytest.raises(ValueError, match=r"'day' of n.csv holds 'soon' in line 2.*a date"):
+        encoder.transform(table_of("n.csv", day=["soon"], ok=["no"]))
+    with pytest.raises(ValueError, match=r"'ok' of n.csv holds 'maybe' in line 2"):
+        encoder.transform(table_of("n.csv", day=["2000-01-01"], ok=["maybe"]))
+
+
+def test_texts_are_words():
+    numbers = [i % 9 for i in range(60)]
+    texts = [f"the word{i % 7} and the word{i % 5} again {i}{i}" for i in range(60)]
+    label = ["a", "b", *[None] * 58]
+    assert (
+        not TableEncoder()
+        .fit(table_of(note=texts, x=numbers, label=label), target="label")
+        .is_sparse
+    )
+    table = table_of(note=texts, label=label)
+    encoder = TableEncoder().fit(table, target="label")
+    X = encoder.transform(table)
+    assert sparse.issparse(X)
+    assert X.format == "csr"
+    names = encoder.feature_names
+    assert "note: word3" in names
+    assert "note: 1717" not in names  # in one row only
+    words = [name.startswith("note: ") for name in names]
+    np.testing.assert_allclose(sparse.linalg.norm(X[:, words], axis=1), 1)
+    assert encoder.transform(table_of(note=["entirely different"])).nnz == 0
+
+
+def test_forced_kinds():
+    table = table_of(code=[1, 2, 10, 1], word=["u", "v", "w x", "u"], label=LABELS)
+    encoder = TableEncoder(categorical_columns=["code"], text_columns=["word"])
+    with pytest.raises(ValueError, match="left to learn from"):
+        TableEncoder(text_columns=["word"], drop=["code"]).fit(table, target="label")
+    table.columns["word"][2] = "www xxx"
+    encoder.fit(table, target="label")
+    assert encoder.feature_names == [
+        "code = 1", "code = 10", "code = 2", "word: www", "word: xxx",
+    ]  # fmt: skip
+    assert set(encoder.as_text) == {"code", "word", "label"}
+
+
+def test_columns_left_out_are_noted():
+    n = 30
+    table = table_of(
+        constant=[4] * n,
+        same=["x"] * n,
+        empty=[None] * n,
+        marks=["NA"] * n,
+        index=list(range(n)),
+        key=[f"k{i}" for i in range(n)],
+        x=[i % 7 for i in range(n)],
+        label=["a", "b", *[""] * (n - 2)],
+    )
+    encoder = TableEncoder().fit(table, target="label")
+    assert encoder.feature_names == ["x"]
+    assert len(encoder.notes) == 6
+    for name in ("constant", "same", "empty", "marks", "index", "key"):
+        assert any(repr(name) in note and "left out" in note for note in encoder.notes)
+
+
+def test_many_categories_share_a_feature():
+    values = [f"v{i % 300}" for i in range(3000)]
+    table = table_of(code=values, label=["a", "b", *[""] * 2998])
+    encoder = TableEncoder(categorical_columns=["code"]).fit(table, target="label")
+    assert len(encoder.feature_names) == 201
+    assert "200 commonest" in encoder.notes[0]
+    X = encoder.transform(table)
+    assert sparse.issparse(X)
+    np.testing.assert_array_equal(X.sum(axis=1), 1)
+    assert encoder.transform(table_of(code=["never seen"])).indices.tolist() == [200]
+
+
+def test_mixed_columns():
+    cells = [str(i) for i in range(100)]
+    table = table_of(x=[*cells, "n/a", "abc"], label=["a", "b", *[""] * 100])
+    with pytest.raises(
+        ValueError, match=r"column 'x' of t\.csv .*'abc' in line 103.*--text-columns"
+    ):
+        TableEncoder().fit(table, target="label")
+    TableEncoder(categorical_columns=["x"]).fit(table, target="label")
+    half = table_of(x=["1", "2", "low", "high"] * 5, label=["a", "b", *[""] * 18])
+    encoder = TableEncoder().fit(half, target="label")
+    assert encoder.feature_names == ["x = 1", "x = 2", "x = high", "x = low"]
+    commas = table_of(x=["1,5", "2,5", "3"] * 5, label=["a", "b", *[""] * 13])
+    with pytest.raises(ValueError, match="decimal comma"):
+        TableEncoder().fit(commas, target="label")
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e200])
+def test_numbers_too_large(value):
+    table = table_of(x=[1, 2, value, 4], label=LABELS)
+    with pytest.raises(ValueError, match=r"'x' of t\.csv holds .* in line 4"):
+        TableEncoder().fit(table, target="label")
+
+
+def test_columns_that_are_not_there():
+    table = table_of(age=[1, 2, 3, 5], colour=["r", "b", "r", "b"], label=LABELS)
+    with pytest.raises(ValueError, match=r"no target column 'Lable': did you mean 'label'\?"):
+        TableEncoder().fit(table, target="Lable")
+    with pytest.raises(ValueError, match="no column 'nr': it has 'age', 'colour'"):
+        TableEncoder().fit(table, target="label", id="nr")
+    with pytest.raises(ValueError, match="--target"):
+        TableEncoder().fit(table)
+    with pytest.raises(ValueError, match="is the target"):
+        TableEncoder(text_columns=["label"]).fit(table, target="label")
+    encoder = TableEncoder().fit(table, target="label")
+    with pytest.raises(ValueError, match=r"n\.csv lacks 'age', which the model needs"):
+        encoder.transform(table_of("n.csv", colour=["r"]))
+    with pytest.raises(ValueError, match=r"'age' of n\.csv holds 'old' in line 3"):
+        encoder.transform(table_of("n.csv", age=["1", "old"], colour=["r", "b"]))
+
+
+# ---------------------------------------------------------------- targets and names of rows
+
+
+@pytest.mark.parametrize(
+    ("cells", "marker", "expected"),
+    [
+        (["a", " b ", None, ""], None, ["a", "b", None, None]),
+        (["a", "b", "todo", "a"], "todo", ["a", "b", None, "a"]),
+        (["1", "2.0", "", "-1"], "-1.0", [1, 2, None, None]),
+        (["1", "NA", "2", ""], None, [1, None, 2, None]),
+        (["1.5", "2", "3", ""], None, [1.5, 2, 3, None]),
+        (["007", "008", "", ""], None, ["007", "008", None, None]),
+        (["NA", "a", "", ""], None, ["NA", "a", None, None]),
+    ],
+)
+def test_targets(cells, marker, expected):
+    table = table_of(x=[1, 2, 3, 5], label=cells)
+    encoder = TableEncoder(unlabeled=marker).fit(table, target="label")
+    found = encoder.target_of(table).tolist()
+    assert found == expected
+    assert [type(label) for label in found] == [type(label) for label in expected]
+    assert again(encoder).target_of(table).tolist() == expected
+    assert any("--unlabeled" in note for note in encoder.notes) == ("NA" in expected)
+
+
+def test_numeric_columns_as_targets():
+    table = table_of(x=[1, 2, 3, 5], label=[0, 1, None, 1])
+    encoder = TableEncoder().fit(table, target="label")
+    assert encoder.target_of(table).tolist() == [0, 1, None, 1]
+
+
+def test_names_of_rows():
+    table = table_of(nr=["u1", "u2", "", "u4"], x=[1, 2, 3, 5], label=LABELS)
+    encoder = TableEncoder().fit(table, target="label", id="nr")
+    assert encoder.ids_of(table).tolist() == ["u1", "u2", "", "u4"]
+    assert encoder.feature_names == ["x"]
+    counted = TableEncoder(drop=["nr"]).fit(table, target="label")
+    assert counted.ids_of(table).tolist() == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_matrices(make):
+    table = Table("a.npz", 4, X=make(np.eye(4)), y=np.array([0, -1, 5, 2]))
+    encoder = TableEncoder().fit(table)
+    assert encoder.target_of(table).tolist() == [0, None, 5, 2]
+    assert encoder.unlabeled == "-1"
+    assert encoder.ids_of(table).tolist() == ["1", "2", "3", "4"]
+    np.testing.assert_array_equal(dense(again(encoder).transform(table)), np.eye(4))
+    with pytest.raises(ValueError, match="no names"):
+        TableEncoder().fit(table, target="label")
+    with pytest.raises(ValueError, match="no array y"):
+        TableEncoder().fit(Table("b.npz", 4, X=make(np.eye(4))))
+    with pytest.raises(ValueError, match="has 5 columns, the model learnt from 4"):
+        encoder.transform(Table("c.npz", 1, X=make(np.ones((1, 5)))))
+    with pytest.raises(ValueError, match=r"must be \.npz or svmlight"):
+        encoder.transform(table_of(x=[1, 2]))
+
+
+def test_sparse_matrices_may_end_early():
+    table = Table("a.svm", 4, X=sparse.csr_matrix(np.eye(4)), y=np.array([1.0, 2, 1, 2]))
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(Table("b.svm", 1, X=sparse.csr_matrix(np.ones((1, 2)))))
+    np.testing.assert_array_equal(X.toarray(), [[1, 1, 0, 0]])
+
+
+@pytest.mark.parametrize("labels", [[-1, 1, 1], [-1, 0, 1]])
+def test_minus_one_may_be_a_class(labels):
+    table = Table("a.npz", 3, X=np.eye(3), y=np.array(labels))
+    with pytest.raises(ValueError, match="--unlabeled -1 or --unlabeled 0"):
+        TableEncoder().fit(table)
+    encoder = TableEncoder(unlabeled="nan").fit(table)
+    assert encoder.target_of(table).tolist() == labels
+
+
+# ---------------------------------------------------------------- the model file
+
+numbers = st.none() | st.integers(-5, 5) | st.floats(-1e100, 1e100)
+words = st.none() | st.sampled_from(["red", "blue", "NA", "one two three", "four five six seven"])
+anything = st.none() | st.text(max_size=8)
+
+
+@st.composite
+def tables(draw):
+    n = draw(st.integers(2, 40))
+    kinds = draw(st.lists(st.sampled_from([numbers, words, anything]), min_size=1, max_size=4))
+    columns = {
+        f"c{i}": draw(st.lists(kind, min_size=n, max_size=n)) for i, kind in enumerate(kinds)
+    }
+    label = ["a", "b", *[None] * (n - 2)]
+    return table_of(**columns, label=label)
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_any_table_gives_a_finite_matrix_that_survives_json(table):
+    encoder = TableEncoder()
+    try:
+        encoder.fit(table, target="label")
+    except ValueError as error:
+        message = str(error)
+        assert any(
+            t in message for t in ("left to learn", "numbers except", "decimal comma", "cell")
+        )
+        return
+    X = encoder.transform(table)
+    assert X.shape == (table.n_rows, len(encoder.feature_names))
+    assert np.isfinite(dense(X)).all()
+    copied = again(encoder)
+    np.testing.assert_array_equal(dense(copied.transform(table)), dense(X))
+    assert copied.feature_names == encoder.feature_names
+    assert copied.target_of(table).tolist() == encoder.target_of(table).tolist()
+
+
+def good():
+    texts = ["one two three", "four five six", "seven eight nine"] * 5
+    texts = [f"{text} {i}{i}" for i, text in enumerate(texts)]
+    table = table_of(
+        x=list(np.arange(15.0) % 4),
+        colour=["r", "b", "g"] * 5,
+        note=texts,
+        label=["a", "b", *[""] * 13],
+    )
+    return TableEncoder().fit(table, target="label").to_dict()
+
+
+hostile = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def paths(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else []
+    items = enumerate(value[:2]) if isinstance(value, list) else items
+    for key, inner in items:
+        yield from paths(inner, (*path, key))
+
+
+PATHS = list(paths(good()))
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(PATHS), hostile)
+def test_hostile_input_is_refused_or_harmless(path, value):
+    stored = copy.deepcopy(good_once)
+    if not path:
+        stored = value
+    else:
+        inner = stored
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+    try:
+        encoder = TableEncoder.from_dict(stored)
+    except ValueError:
+        return
+    table = table_of(x=[1.0], colour=["r"], note=["one"])
+    try:
+        X = encoder.transform(table)
+    except ValueError:
+        return
+    assert X.shape[0] == 1
+
+
+good_once = good()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.pop("notes"),
+        lambda d: d.update(more=1),
+        lambda d: d.update(version=2),
+        lambda d: d.update(n_features=3),
+        lambda d: d.update(columns=[]) or d.update(n_features=-1),
+        lambda d: d["columns"].append(d["columns"][0]),
+        lambda d: d["columns"][0].update(kind="__import__"),
+        lambda d: d["columns"][0].update(scale=0.0),
+        lambda d: d["columns"][0].update(median=float("nan")),
+        lambda d: d["columns"][0].update(median=10**400),
+        lambda d: d["columns"][1]["values"].append("r"),
+        lambda d: d["columns"][2]["idf"].pop(),
+        lambda d: d["columns"][2]["idf"].__setitem__(0, -1.0),
+    ],
+)
+def test_damaged_encoders_are_refused(change):
+    stored = good()
+    change(stored)
+    with pytest.raises(ValueError, match="damaged"):
+        TableEncoder.from_dict(stored)

@@ -1,0 +1,300 @@
+"""Files become tables, and what is wrong with a file is said with its place."""
+
+import gzip
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from lapwing.tables import delimited as delimited_module
+from lapwing.tables import read_table
+
+CSV = 'id,age,colour,text\n007,31,red,"good, and\nlong"\n008,,blue,bad\n009,4e1,NA,\n'
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def check_rows(table):
+    assert list(table.columns) == ["id", "age", "colour", "text"]
+    assert table.n_rows == 3
+    np.testing.assert_array_equal(table.columns["age"], [31.0, np.nan, 40.0])
+    assert table.columns["age"].dtype == np.float64
+    assert table.columns["colour"].tolist() == ["red", "blue", "NA"]
+    assert table.columns["text"].tolist() == ["good, and\nlong", "bad", None]
+
+
+@pytest.mark.parametrize("delimiter", list(",;\t|"))
+def test_delimiters_are_found(tmp_path, delimiter):
+    lines = CSV.replace("good, and", "good! and").replace(",", delimiter).replace("!", ",")
+    table = read_table(write(tmp_path / "a.csv", lines), as_text=["id"])
+    check_rows(table)
+    assert table.columns["id"].tolist() == ["007", "008", "009"]
+    assert [table.where(row) for row in range(3)] == ["line 3", "line 4", "line 5"]
+
+
+def test_byte_order_mark_other_line_ends_and_packed_files(tmp_path):
+    check_rows(read_table(write(tmp_path / "a.csv", CSV, "utf-8-sig")))
+    table = read_table(write(tmp_path / "b.csv", "a,b\r\n1,x\r\n\r\n2,y\r\n"))
+    assert table.columns["b"].tolist() == ["x", "y"]
+    assert table.where(1) == "line 4"
+    with gzip.open(tmp_path / "c.csv.gz", "wt", encoding="utf-8") as file:
+        file.write(CSV)
+    check_rows(read_table(tmp_path / "c.csv.gz"))
+    check_rows(read_table(write(tmp_path / "d.txt", CSV)))
+    check_rows(read_table(write(tmp_path / "e.csv", CSV, "utf-16"), encoding="utf-16"))
+
+
+def test_codes_lose_nothing_when_texts_come_late(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited_module, "_PORTION", 10)
+    monkeypatch.setattr(delimited_module, "_SAMPLE", 5)
+    codes = [f"{i:03d}" for i in range(50)] + ["abc"]
+    lines = "\n".join(f"{code},{i}" for i, code in enumerate(codes))
+    table = read_table(write(tmp_path / "a.csv", f"code,x\n{lines}\n"))
+    assert table.columns["code"].tolist() == codes
+    np.testing.assert_array_equal(table.columns["x"], np.arange(51.0))
+
+
+def test_unusual_digits_are_no_numbers(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "a,b\n1_000,٣\n2,4\n"))
+    assert table.columns["a"].tolist() == ["1_000", "2"]
+    assert table.columns["b"].tolist() == ["٣", "4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("a,b\n", "no rows"),
+        ("a,b,a\n1,2,3\n", "2 columns named 'a', at places 1, 3"),
+        ("a,b\n1,2\n1,2,3\n", "line 3 of t.csv has 3 cells, the line of names has 2"),
+        ('a,b\n1,2\n3,"x\n', "quote that is not closed"),
+    ],
+)
+def test_bad_files(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path / "t.csv", text))
+
+
+def test_other_encodings(tmp_path):
+    path = write(tmp_path / "t.csv", "a,b\n1,x\n2,é\n", "latin-1")
+    with pytest.raises(ValueError, match=r"line 3, byte 3, 0xe9.*--encoding latin-1"):
+        read_table(path)
+    assert read_table(path, encoding="latin-1").columns["b"].tolist() == ["x", "é"]
+    with pytest.raises(ValueError, match="no encoding 'klingon'"):
+        read_table(path, encoding="klingon")
+    path = write(tmp_path / "u.csv", "a,b\n1,x\n", "utf-16")
+    with pytest.raises(ValueError, match="--encoding utf-16"):
+        read_table(path)
+
+
+def test_formats_that_are_not_known(tmp_path):
+    with pytest.raises(ValueError, match=r"do not know how to read \.xlsx"):
+        read_table(write(tmp_path / "a.xlsx", "x"))
+    with pytest.raises(ValueError, match="is a folder"):
+        read_table(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv")
+
+
+def test_columns_can_be_dropped(tmp_path):
+    path = write(tmp_path / "a.csv", CSV)
+    assert list(read_table(path, drop=["text", "id"]).columns) == ["age", "colour"]
+    with pytest.raises(ValueError, match=r"no column 'txt': did you mean 'text'\?"):
+        read_table(path, drop=["txt"])
+
+
+def test_a_file_beyond_the_limit_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "big.csv"
+    with open(path, "wb") as file:
+        file.write(b"a,b,c\n" + b"1.5,2.5,3.5\n" * 1000)
+        file.truncate(10**10)  # a hole: nothing can read that in the time of a test
+    monkeypatch.setattr(delimited_module, "_read", None)
+    with pytest.raises(MemoryError, match=r"10\.0 GB, about .* rows of 3 columns.*--memory-limit"):
+        read_table(path, memory_limit="1GB")
+
+
+def test_a_file_that_grows_while_it_is_read(tmp_path):
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("a,b\n" + "1,2\n" * 1000 + "1,22222222\n" * 200_000)
+    with pytest.raises(MemoryError):
+        read_table(tmp_path / "a.csv.gz", memory_limit="100kB")
+    (tmp_path / "b.csv").write_text("a\n" + "1\n" * 600 + "".join(f"{i}x\n" for i in range(90_000)))
+    with pytest.raises(MemoryError):
+        read_table(tmp_path / "b.csv", memory_limit="4MB")
+
+
+# ---------------------------------------------------------------- matrices
+
+
+def test_npz(tmp_path):
+    X = np.arange(6.0).reshape(3, 2)
+    np.savez(tmp_path / "a.npz", X=X, y=np.array(["u", "", "v"]))
+    table = read_table(tmp_path / "a.npz")
+    np.testing.assert_array_equal(table.X, X)
+    assert table.y.tolist() == ["u", "", "v"]
+    assert table.is_matrix
+    assert table.where(0) == "row 1"
+    S = sparse.random(5, 4, 0.5, format="csr", random_state=0)
+    sparse.save_npz(tmp_path / "b.npz", S)
+    assert (read_table(tmp_path / "b.npz").X != S).nnz == 0
+    np.savez(tmp_path / "c.npz", data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape)
+    assert (read_table(tmp_path / "c.npz").X != S).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"X": np.array([[1, "a"]], dtype=object)}, "Python objects"),
+        ({"X": np.zeros(3)}, "must be a matrix"),
+        ({"Z": np.zeros((3, 2))}, "needs an array X"),
+        ({"X": np.zeros((0, 2))}, "0 rows"),
+        ({"X": np.zeros((3, 2)), "y": np.zeros(2)}, "X has 3 rows"),
+        ({"X": np.array([[1.0, 2.0], [1.0, np.nan]])}, "column 2 of X is NaN or infinite in row 2"),
+        ({"data": [1.0], "indices": [7], "indptr": [0, 1], "shape": [1, 2]}, "no CSR matrix"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 9], "shape": [1, 2]}, "no CSR matrix"),
+        ({"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1]}, "no CSR matrix"),
+        ({"data": [np.inf], "indices": [0], "indptr": [0, 0, 1], "shape": [2, 2]}, "in row 2"),
+    ],
+)
+def test_bad_npz(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(ValueError, match=message):
+        read_table(tmp_path / "a.npz")
+
+
+def test_npz_that_is_none_or_too_large(tmp_path):
+    with pytest.raises(ValueError, match=r"no \.npz file"):
+        read_table(write(tmp_path / "a.npz", "PK nothing"))
+    np.savez_compressed(tmp_path / "b.npz", X=np.zeros((1000, 1000)))
+    assert (tmp_path / "b.npz").stat().st_size < 10**5
+    with pytest.raises(MemoryError, match="--memory-limit"):
+        read_table(tmp_path / "b.npz", memory_limit="1MB")
+
+
+@pytest.mark.parametrize("name", ["a.svm", "a.libsvm", "a.svmlight", "a.txt"])
+def test_svmlight(tmp_path, name):
+    S = sparse.random(6, 5, 0.6, format="csr", random_state=1)
+    dump_svmlight_file(S, np.arange(6), str(tmp_path / name))
+    table = read_table(tmp_path / name)
+    np.testing.assert_allclose(table.X.toarray(), S.toarray())
+    np.testing.assert_array_equal(table.y, np.arange(6))
+
+
+def test_bad_svmlight(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read as svmlight"):
+        read_table(write(tmp_path / "a.svm", "1 a:b\n"))
+    with pytest.raises(ValueError, match="is empty"):
+        read_table(write(tmp_path / "b.svm", ""))
+    with pytest.raises(MemoryError):
+        read_table(write(tmp_path / "c.svm", "1 1:2\n" * 1000), memory_limit="1kB")
+    with pytest.raises(ValueError, match="no names"):
+        read_table(write(tmp_path / "d.svm", "1 1:2\n"), drop=["a"])
+
+
+# ---------------------------------------------------------------- Arrow
+
+
+def arrow_table():
+    pa = pytest.importorskip("pyarrow")
+    return pa.table(
+        {
+            "id": pa.array([2**60 + 1, 2, 3]),
+            "age": pa.array([31.0, None, 40.0]),
+            "colour": pa.array(["red", "blue", "red"]).dictionary_encode(),
+            "day": pa.array([0, 1, None], pa.date32()),
+            "flag": pa.array([True, False, None]),
+            "label": pa.array([1.0, float("nan"), 2.0]),
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "stream.arrow"])
+def test_arrow_formats(tmp_path, name):
+    stored = arrow_table()
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    if name.endswith(".parquet"):
+        parquet.write_table(stored, tmp_path / name)
+    elif name == "stream.arrow":
+        with (
+            pa.OSFile(str(tmp_path / name), "wb") as sink,
+            pa.ipc.new_stream(sink, stored.schema) as writer,
+        ):
+            writer.write_table(stored)
+    else:
+        feather.write_feather(stored, tmp_path / name)
+    table = read_table(tmp_path / name, as_text=["id", "label"])
+    assert table.columns["id"].tolist() == [str(2**60 + 1), "2", "3"]
+    np.testing.assert_array_equal(table.columns["age"], [31.0, np.nan, 40.0])
+    assert table.columns["colour"].tolist() == ["red", "blue", "red"]
+    assert table.columns["day"].tolist() == ["1970-01-01", "1970-01-02", None]
+    assert table.columns["flag"].tolist() == ["true", "false", None]
+    assert table.columns["label"].tolist() == ["1", None, "2"]
+    with pytest.raises(MemoryError):
+        read_table(tmp_path / name, memory_limit=10)
+    assert list(read_table(tmp_path / name, drop=["id", "flag"]).columns) == [
+        "age", "colour", "day", "label",
+    ]  # fmt: skip
+
+
+def test_bad_arrow_files(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_table(write(tmp_path / "a.parquet", "no parquet at all"))
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_table(write(tmp_path / "a.feather", "no feather at all"))
+    parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="no rows"):
+        read_table(tmp_path / "b.parquet")
+    parquet.write_table(pa.table({"a": [1], "b": [[1, 2]]}), tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match=r"column 'b' .*--drop b"):
+        read_table(tmp_path / "c.parquet")
+    assert list(read_table(tmp_path / "c.parquet", drop=["b"]).columns) == ["a"]
+
+
+def test_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'pip install "lapwing\[tables\]"'):
+        read_table(write(tmp_path / "a.parquet", "x"))
+
+
+# ---------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.npz", "a.parquet", "a.feather", "a.svm"])
+def test_damaged_files_are_refused_in_order(tmp_path, name):
+    path = tmp_path / name
+    if name == "a.csv.gz":
+        path.write_bytes(gzip.compress(CSV.encode() * 50))
+    elif name == "a.npz":
+        np.savez_compressed(path, X=np.arange(300.0).reshape(100, 3), y=np.arange(100))
+    elif name == "a.svm":
+        path.write_text("1 1:2 3:4\n2 2:1\n" * 20)
+    else:
+        stored = arrow_table()
+        from pyarrow import feather, parquet
+
+        (parquet.write_table if name == "a.parquet" else feather.write_feather)(stored, path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for turn in range(60):
+        damaged = bytearray(whole)
+        if turn % 2:
+            del damaged[rng.integers(len(whole)) :]
+        else:
+            for place in rng.integers(len(whole), size=3):
+                damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            read_table(path, memory_limit="100MB")
+        except (ValueError, MemoryError, OSError):
+            continue
