@@ -69,10 +69,10 @@ $(VENV)/.stamp-venv:
 	@touch $@
 
 $(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
-	$(PIP) -e ".[plot]"
+	$(PIP) -e ".[plot,tables]"
 	@touch $@
 
-# dev contains plot, so the demo needs nothing more afterwards.
+# dev contains plot and tables, so the demo needs nothing more afterwards.
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.stamp-demo

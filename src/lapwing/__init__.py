@@ -21,6 +21,7 @@ from .estimators import (
 )
 from .graphs import KNNGraph
 from .selection import (
+    TRUSTED_TYPES,
     LabeledKFold,
     LapRLSClassifierCV,
     LapRLSRegressorCV,
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "S3VC",
+    "TRUSTED_TYPES",
     "AnchorGraphClassifier",
     "EigenfunctionClassifier",
     "KNNGraph",

@@ -65,10 +65,15 @@ def test_scores():
     assert graph.score == 1.0
 
 
-def test_unlabelled_rows_must_win_by_a_standard_error():
-    assert race_of(supervised=5, graph=4)[1] == {"supervised": 1.0, "graph": 0.0}
-    _, weights = race_of(supervised=9, graph=0)
-    assert weights["graph"] > 0.9
+def test_the_simpler_machine_gets_a_standard_error_more():
+    _, weights = race_of(supervised=5, graph=5)
+    assert weights["supervised"] / weights["graph"] == pytest.approx(np.e)
+    plain, graph = (candidate.score for candidate in race_of(supervised=7, graph=4)[0].candidates)
+    assert graph - plain == pytest.approx(3 / 28)  # a little more than a standard error
+    _, weights = race_of(supervised=7, graph=4)
+    assert 0.5 < weights["graph"] < 0.6
+    assert race_of(supervised=9, graph=0)[1]["graph"] > 0.9
+    assert race_of(supervised=0, graph=9)[1] == {"supervised": 1.0, "graph": 0.0}
 
 
 def test_equals_share_the_decision():

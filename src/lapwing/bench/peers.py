@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
@@ -45,14 +45,17 @@ FILES: dict[str, str | None] = {
     "splice": "splice.npz",
     "satimage": "satimage.npz",
     "COIL20": "coil20.npz",
-    "COIL": "ssl_coil.npz",
     "DNA": "dna.npz",
-    "svmguide1": "svmguide1.npz",
-    "MNIST": "mnist.npz",
     "PCMAC": "pcmac.npz",
+    "USPS": "ssl_usps.npz",
+    "COIL": "ssl_coil.npz",
+    "MNIST": "mnist.npz",
+    "breast cancer": None,
 }
+#: Those that were not looked at before the default was finished.
+UNSEEN = ("USPS", "COIL", "MNIST", "breast cancer")
 #: Sets whose columns have one unit, and are not scaled one by one.
-_IMAGES = ("USPST", "COIL20", "MNIST")
+_IMAGES = ("digits", "USPST", "COIL20", "MNIST")
 MOST_ROWS = 2_000
 LABELS = (1, 2, 5, 10)
 DRAWS = {"quick": 1, "standard": 10, "full": 20}
@@ -106,9 +109,9 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
     """Return rows, scaled as a user would, and classes from 0."""
     file = FILES[name]
     if file is None:
-        X, y = load_digits(return_X_y=True)
-        return X / 16.0, y
-    X, [y] = data.rows(file), data.load(file, "y")
+        X, y = (load_digits if name == "digits" else load_breast_cancer)(return_X_y=True)
+    else:
+        X, [y] = data.rows(file), data.load(file, "y")
     y = np.unique(y, return_inverse=True)[1]
     X = X.astype(np.float64)
     if name in _IMAGES:

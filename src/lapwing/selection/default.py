@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.archive import write_archive
 from ..arrays.blocks import without_repeats
+from ..arrays.memory import format_size, memory_budget
 from ..estimators.base import draw_seed
 from ..estimators.classifier import (
     LabelClassifier,
@@ -46,6 +48,8 @@ METHODS = ("auto", *FAMILIES)
 MOST_ROWS = 100_000
 #: Labels that are used to choose, and rows on which fold machines are compared, at most.
 RACE_LABELS, SAMPLE_ROWS = 400, 500
+#: Memory of the graph and its filters, in bytes a row.
+_GRAPH_BYTES = 4_000
 #: Classes up to which the margin machine races: each is fitted against the rest, fold by fold.
 _MARGIN_CLASSES = 3
 
@@ -105,6 +109,7 @@ class _SemiSupervised(BaseEstimator):
         self._tell("scaling", 0.0)
         self.scaling_ = learn_scaling(data.X)
         self._rows = self._choose_rows(data)
+        self._check_room(data)
         self.X_fit_ = data.X
         self._tell("graph", 0.05)
         X = self._scaled
@@ -119,6 +124,8 @@ class _SemiSupervised(BaseEstimator):
         self._store_blend(data, race)
         seconds = time.perf_counter() - start
         self.report_ = make_report(self, data, race, seconds)
+        for candidate in race.candidates:  # what judged them is not needed again
+            candidate.held = candidate.votes = np.empty((0, 0))
         self._tell("done", 1.0)
 
     def _forget(self) -> None:
@@ -139,6 +146,19 @@ class _SemiSupervised(BaseEstimator):
         others = np.setdiff1d(np.arange(n), data.index)
         room = max(MOST_ROWS - len(data.index), 0)
         return np.sort(np.append(data.index, rng.choice(others, room, replace=False)))
+
+    def _check_room(self, data: LabelledData) -> None:
+        """Refuse rows that do not fit before anything is built from them."""
+        n, d = len(self._rows), data.X.shape[1]
+        rows = data.X.nnz * 12 if sp.issparse(data.X) else 8 * n * d
+        needed = rows + n * _GRAPH_BYTES
+        budget = memory_budget(self.memory_limit)
+        if needed > budget:
+            raise MemoryError(
+                f"{n} rows of {d} columns need {format_size(needed)} and memory_limit allows "
+                f"{format_size(budget)}: fit fewer unlabelled rows, or raise memory_limit"
+            )
+        self._room = budget - needed
 
     @cached_property
     def _scaled(self) -> Any:
@@ -168,8 +188,11 @@ class _SemiSupervised(BaseEstimator):
             return list(dict.fromkeys([SUPERVISED, self.method]))
         if alone:
             return [SUPERVISED]
-        margin = [MARGIN] if classes and columns <= _MARGIN_CLASSES else []
-        return [SUPERVISED, GRAPH, MANIFOLD, *margin]
+        n = len(self._rows)
+        entered = [SUPERVISED, GRAPH]
+        entered += [MANIFOLD] if families.manifold_bytes(n) <= self._room else []
+        small = classes and columns <= _MARGIN_CLASSES and families.margin_bytes(n) <= self._room
+        return [*entered, MARGIN] if small else entered
 
     def _race(self, X: Any, data: LabelledData) -> Race:
         labels, kinds = self._labels_in, self._kinds(data)
@@ -363,8 +386,8 @@ class SemiSupervisedClassifier(LabelClassifier, _SemiSupervised):
     squares on the labelled rows alone, with a manifold term, over the graph alone, and the
     semi-supervised support vector machine. Scores come from repeated folds over the labelled
     rows, steadied by how far machines that saw different labels agree on rows without one.
-    Machines that use unlabelled rows take part in the decision only if they beat the supervised
-    ones by a standard error; those within about a standard error of the best are blended.
+    Supervised machines, the simpler ones, get a standard error more; those within about a
+    standard error of the best are blended.
 
     Parameters
     ----------

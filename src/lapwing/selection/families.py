@@ -226,6 +226,17 @@ class ManifoldFamily:
         return values, KernelPart(gamma, centres, back(theta), b)
 
 
+def manifold_bytes(n: int) -> int:
+    """Return the memory of the manifold machines for n rows: kernel, basis, systems."""
+    m = n if n <= EXACT_ROWS else LANDMARKS
+    return 8 * (2 * n * m + 4 * m * m)
+
+
+def margin_bytes(n: int) -> int:
+    """Return the memory of the margin machine for n rows: kernel and work of the solver."""
+    return 8 * 3 * min(n, MARGIN_ROWS) ** 2
+
+
 class GraphFamily:
     """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
 

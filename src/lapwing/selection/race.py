@@ -5,9 +5,9 @@ candidate is therefore asked a second question, which needs no labels: do the ma
 different labels agree on the rows that have none? A machine cannot be right where its copies
 disagree. Agreement beyond chance counts as `AGREEMENT_LABELS` labels beside those held out.
 
-Machines with unlabelled rows take part only if the best of them beats the best supervised one by a
-standard error. The winners are blended: candidates within about a standard error of the best share
-the decision, so that chance between equals does not decide.
+Machines that see the labelled rows alone are the simpler ones: they get a standard error more. The
+winners are blended: candidates within about a standard error of the best share the decision, so
+that chance between equals does not decide.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .families import MARGIN, SUPERVISED, Labels
 
 #: Labels that the agreement of fold machines counts for.
 AGREEMENT_LABELS = 8.0
-#: Standard errors by which unlabelled rows must win, and over which candidates share the decision.
-LEAD, SHARED = 1.0, 1.0
+#: Standard errors by which machines with unlabelled rows must win over supervised ones.
+LEAD = 1.0
 #: The least variance of a score: that of an accuracy of 99 %.
 _LEAST_VARIANCE = 0.01
 #: Shares of the blend below this are left out.
@@ -251,12 +251,10 @@ class Race:
                 others = sum(other.family == candidate.family for other in field_)
                 candidate.weight = 1.0 / others / len({other.family for other in field_})
             return
-        if any(c.supervised for c in field_) and any(not c.supervised for c in field_):
-            plain = self.best(supervised=True)
-            if self.best(supervised=False).score <= plain.score + LEAD * plain.spread:
-                field_ = [candidate for candidate in field_ if candidate.supervised]
-        best = max(field_, key=lambda candidate: candidate.score)
-        weights = np.array([(c.score - best.score) / (SHARED * best.spread) for c in field_])
+        plain = self.best(supervised=True)
+        standing = np.array([c.score + LEAD * plain.spread * c.supervised for c in field_])
+        best = field_[int(standing.argmax())]
+        weights = (standing - standing.max()) / best.spread
         crowd = np.array([sum(o.family == c.family for o in field_) for c in field_])
         weights = np.exp(weights) / np.sqrt(crowd)  # many settings of a family are no more wise
         weights /= weights.sum()

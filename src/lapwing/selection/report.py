@@ -92,9 +92,7 @@ class SelectionReport:
                 best[candidate["family"]] = candidate
         for family, candidate in best.items():
             share = sum(c["weight"] for c in self.candidates if c["family"] == family)
-            settings = ", ".join(
-                f"{k} {_short(v)}" for k, v in candidate["settings"].items() if k != "scale"
-            )
+            settings = ", ".join(f"{k} {_short(v)}" for k, v in candidate["settings"].items())
             score, agreement = candidate["score"], candidate["agreement"]
             lines.append(f"{family:<12}{score:>10.3f}{agreement:>11.3f}{share:>8.2f}  {settings}")
         lines += ["", *(f"Note: {message}" for message in self.warnings)]
@@ -143,7 +141,7 @@ def _spread(candidate: Candidate, race: Race, l: int) -> float:
 def _describe(candidate: Candidate, race: Race, l: int) -> dict[str, Any]:
     return {
         "family": candidate.family,
-        "settings": candidate.settings,
+        "settings": {k: v for k, v in candidate.settings.items() if k != "scale"},
         "score": candidate.held_out,
         "spread": _spread(candidate, race, l),
         "agreement": candidate.agreement,
@@ -171,28 +169,23 @@ def _curve(race: Race, l: int) -> list[dict[str, Any]]:
 
 def _reason(model: Any, race: Race, chosen: str, shares: dict[str, float]) -> str:
     if model.method != "auto":
-        return f"Chosen: {chosen}, because method={model.method!r} asks for it."
+        return f"The decision goes to {chosen}, because method={model.method!r} asks for it."
     if not race.folds:
         return (
             "No class has two labels, so that nothing can be held out: the families share the "
             "decision evenly. Label more rows to let them race."
         )
-    plain = race.best(supervised=True)
+    share = f"{shares[chosen]:.0%} of the decision" if shares[chosen] < 0.995 else "The decision"
+    said = f"{share} goes to {chosen}, {_WHAT[chosen]}."
     others = [c for c in race.candidates if not c.supervised]
-    if not others:
-        return f"Chosen: {chosen}: {_WHAT[chosen]}."
-    rival = max(others, key=lambda c: c.score)
-    compared = (
-        f"with held-out labels and agreement counted together, the best machine with unlabelled "
-        f"rows scores {rival.score:.3f}, the best supervised one {plain.score:.3f}, with a "
-        f"standard error of {plain.spread:.3f}"
-    )
-    if chosen == SUPERVISED and shares[SUPERVISED] > 0.999:
-        return (
-            f"Chosen: supervised, {_WHAT[SUPERVISED]}: {compared}. Unlabelled rows must win by "
-            f"{LEAD:g} standard error to be used."
+    if others:
+        plain, rival = race.best(supervised=True), max(others, key=lambda c: c.score)
+        said += (
+            " Held-out labels and agreement counted together, the best machine with unlabelled "
+            f"rows scores {rival.score:.3f} and the best supervised one {plain.score:.3f}, to "
+            f"which its standard error, {LEAD * plain.spread:.3f}, is added as to the simpler one."
         )
-    return f"Chosen: {chosen}, {_WHAT[chosen]}: {compared}."
+    return said
 
 
 def _warnings(model: Any, data: LabelledData, race: Race) -> list[str]:
