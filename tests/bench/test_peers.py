@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lapwing.bench import peers
+from lapwing.bench import peers, peers_report
 from lapwing.bench.data import DataFolder, few_labels
 from lapwing.cli import main
 
@@ -37,11 +37,32 @@ def test_so_many_labels_of_each_class(digits):
     assert set(np.unique(marks[marks != -1])) == set(range(10))
 
 
+def test_duels():
+    """Against the same draws: a steady lead is better, a lead by chance is even."""
+
+    def cell(method, values):
+        found = {"unlabelled rows": values}
+        return {"set": "s", "labels a class": 2, "method": method, "values": found}
+
+    steady, shaky, equal = [90.0, 80.0, 70.0], [95.0, 60.0, 85.0], [90.0, 80.0, 70.0]
+    ours = [91.0, 81.1, 70.9]
+    cells = [cell(peers.OURS, ours), cell("A", steady), cell("B", shaky), cell("C", equal)]
+    duels = {duel["method"]: duel for duel in peers_report.find_duels(cells)}
+    assert duels["A"]["verdict"] == duels["C"]["verdict"] == "better"
+    assert duels["A"]["difference"] == pytest.approx(1.0)
+    assert duels["A"]["half"] == pytest.approx(4.303 * 0.1 / np.sqrt(3), rel=1e-3)
+    assert duels["B"]["verdict"] == "even"
+    assert [duel["best"] for duel in duels.values()] == [True, False, False]
+    swapped = [cell("A", ours), cell(peers.OURS, steady)]
+    assert peers_report.find_duels(swapped)[0]["verdict"] == "worse"
+    assert peers_report.find_duels([cell("A", ours)]) == []
+
+
 def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
     jobs = [
         job
         for job in peers.jobs("quick")
-        if job.settings["per_class"] == 1 and job.method in ("SVC", "Lapwing LapSVCCV")
+        if job.settings["per_class"] == 1 and job.method in ("SVC", "Lapwing")
     ]
     assert {job.settings["name"] for job in jobs} == {"digits", "USPST"}
     monkeypatch.setattr(peers, "jobs", lambda mode: jobs)

@@ -230,7 +230,9 @@ def test_suggestions_are_not_copies_of_each_other():
     X, truth = np.repeat(X, 12, axis=0), np.repeat(truth, 12)
     y = few(truth, 4)
     for rows in (X, sp.csr_matrix(X)):
-        found = SemiSupervisedClassifier().fit(rows, y).suggest(10)
+        model = SemiSupervisedClassifier().fit(rows, y)
+        assert any("rows equal another row" in message for message in model.report_.warnings)
+        found = model.suggest(10)
         assert len(np.unique(X[found], axis=0)) == len(found) == 10
 
 

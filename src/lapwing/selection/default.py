@@ -39,7 +39,7 @@ from .families import FAMILIES, GRAPH, MANIFOLD, MARGIN, SUPERVISED, Labels
 from .parts import NeighbourPart, Part, add_up
 from .race import Candidate, Race, make_folds
 from .report import make_report
-from .scaling import learn_scaling
+from .scaling import distinct_rows, learn_scaling
 
 logger = logging.getLogger("lapwing")
 
@@ -138,12 +138,13 @@ class _SemiSupervised(BaseEstimator):
             self.callback(stage, share)
 
     def _choose_rows(self, data: LabelledData) -> np.ndarray:
-        """Return the rows that the machines see: all, or those labelled and some of the others."""
-        n = data.X.shape[0]
-        if n <= MOST_ROWS:
-            return np.arange(n)
+        """Return the rows that the machines see: those labelled, and others, each once."""
+        rows = distinct_rows(data.X, data.index)
+        self.n_copies_ = data.X.shape[0] - len(rows)
+        if len(rows) <= MOST_ROWS:
+            return rows
         rng = np.random.default_rng(self._seed)
-        others = np.setdiff1d(np.arange(n), data.index)
+        others = np.setdiff1d(rows, data.index)
         room = max(MOST_ROWS - len(data.index), 0)
         return np.sort(np.append(data.index, rng.choice(others, room, replace=False)))
 
@@ -431,7 +432,8 @@ class SemiSupervisedClassifier(LabelClassifier, _SemiSupervised):
 
     Notes
     -----
-    Above 100 000 rows the machines see all labelled rows and a sample of the others.
+    Above 100 000 rows the machines see all labelled rows and a sample of the others. Of unlabelled
+    rows that equal another they see one.
 
     Examples
     --------

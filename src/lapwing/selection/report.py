@@ -211,7 +211,9 @@ def _warnings(model: Any, data: LabelledData, race: Race) -> list[str]:
             found.append(f"classes with a single label are never held out: {names}")
     if data.labelled.all():
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
-    if len(model._rows) < data.X.shape[0]:
+    if model.n_copies_:
+        found.append(f"{model.n_copies_} rows equal another row and were seen once")
+    if len(model._rows) + model.n_copies_ < data.X.shape[0]:
         found.append(
             f"the machines saw {len(model._rows)} of {data.X.shape[0]} rows, all labelled ones "
             "among them; the others are predicted"

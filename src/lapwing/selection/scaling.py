@@ -1,4 +1,4 @@
-"""Rows as the machines see them: columns on a common scale, or text of unit length.
+"""Rows as the machines see them: once each, columns on a common scale, or text of unit length.
 
 Looks at rows alone, never at labels. What is learnt is a few numbers a column, which new rows get
 as well.
@@ -89,3 +89,25 @@ def learn_scaling(X: Any) -> RowScaling:
     factor = np.zeros(X.shape[1])
     factor[moving] = 1.0 / (spread[moving] * np.sqrt(moving.sum()))
     return RowScaling("columns", center, factor)
+
+
+def distinct_rows(X: Any, first: np.ndarray) -> np.ndarray:
+    """Return numbers of rows, ascending: all of ``first``, and one of each other kind of row.
+
+    Copies would fill the places of a row's neighbours, and a label would reach nothing else.
+    """
+    keys = _row_keys(X)
+    kept, seen = set(first.tolist()), {keys[row] for row in first.tolist()}
+    for row, key in enumerate(keys):
+        if key not in seen:
+            seen.add(key)
+            kept.add(row)
+    return np.array(sorted(kept))
+
+
+def _row_keys(X: Any) -> list[int]:
+    """Return a number for each row, the same for equal rows."""
+    if not sp.issparse(X):
+        return [hash(row.tobytes()) for row in np.ascontiguousarray(X) + 0.0]  # no minus zero
+    parts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    return [hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in parts]
