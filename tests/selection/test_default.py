@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import lapwing
 from lapwing import ModelFileError, SemiSupervisedClassifier, SemiSupervisedRegressor
-from lapwing.selection import default
+from lapwing.selection import default, families
 
 
 def few(truth, per_class, seed=0):
@@ -345,12 +345,41 @@ def test_many_rows(monkeypatch, digits):
     assert np.array_equal(model.transduction_[other], truth[other])
 
 
+def test_landmarks_stay_when_labels_are_added(monkeypatch, digits, tmp_path):
+    """A model that was read from a file goes on as the one that was saved."""
+    X, y, truth = digits
+    monkeypatch.setattr(families, "EXACT_ROWS", 100)
+    monkeypatch.setattr(families, "LANDMARKS", 120)
+    model = SemiSupervisedClassifier("manifold").fit(X, y)
+    model.save(tmp_path / "m")
+    again = lapwing.load(tmp_path / "m")
+    rows = model.suggest(5)
+    for one in (model, again):
+        one.add_labels(rows, truth[rows])
+    assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
+    assert np.mean(model.transduction_ == truth) > 0.85
+
+
+def test_a_graph_of_the_user(digits):
+    X, y, truth = digits
+    graph = lapwing.KNNGraph(5)
+    model = SemiSupervisedClassifier(graph=graph).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert model.graph_.n_neighbors == 5
+    assert model.graph_.n_samples_ == 1200
+    W = graph.fit(X).affinity_
+    model = SemiSupervisedClassifier(graph=W).fit(X, y)
+    assert np.mean(model.transduction_ == truth) > 0.85
+    assert np.mean(model.predict(X) == truth) > 0.85
+
+
 def test_many_labels(monkeypatch, digits):
     X, _, truth = digits
     monkeypatch.setattr(default, "RACE_LABELS", 40)
     y = few(truth, 30)
+    y[np.flatnonzero(y == 7)[2:]] = -1  # two labels of a class still race
     model = SemiSupervisedClassifier().fit(X, y)
     assert np.sum(model.report_.confusion) <= 10 * 40
+    assert np.sum(model.report_.confusion, axis=1)[7] > 0
     assert np.mean(model.transduction_ == truth) > 0.95
 
 

@@ -184,19 +184,14 @@ def self_training(X: Any, y: np.ndarray, folds: int) -> Fitted:
 
 
 def _spread(machine: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Fitted:
-    X_dense = X.toarray() if sp.issparse(X) else X
     if folds > 1:
         cv = LabeledKFold(folds, shuffle=True, random_state=0)
         machine = GridSearchCV(
             machine, dict(grid), cv=cv, scoring=labeled_scorer("accuracy"), error_score=0.0
         )
-    machine.fit(X_dense, y)
+    machine.fit(X, y)
     fitted = getattr(machine, "best_estimator_", machine)
-
-    def predict(X_new: Any) -> np.ndarray:
-        return fitted.predict(X_new.toarray() if sp.issparse(X_new) else X_new)
-
-    return fitted.transduction_, predict
+    return fitted.transduction_, fitted.predict
 
 
 def label_spreading(X: Any, y: np.ndarray, folds: int) -> Fitted:

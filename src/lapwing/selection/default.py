@@ -113,9 +113,9 @@ class _SemiSupervised(BaseEstimator):
         self.X_fit_ = data.X
         self._tell("graph", 0.05)
         X = self._scaled
-        graph = self.graph if len(self._rows) == data.X.shape[0] else None
-        self.graph_ = resolve_graph(graph, X, KNNGraph())
+        self.graph_ = resolve_graph(self.graph, X, KNNGraph())
         self._labels_in = self._place_labels(data)
+        self._first = self._labels_in.index  # landmarks stay when labels are added
         race = self._race(X, data)
         self._tell("fitting the blend", 0.9)
         race.judge(fit_temperature)
@@ -129,7 +129,7 @@ class _SemiSupervised(BaseEstimator):
         self._tell("done", 1.0)
 
     def _forget(self) -> None:
-        for name in ("_scaled", "_field", "map_", "map_kind_"):
+        for name in ("_scaled", "_field", "_map", "map_", "map_kind_"):
             self.__dict__.pop(name, None)
 
     def _tell(self, stage: str, share: float) -> None:
@@ -139,9 +139,10 @@ class _SemiSupervised(BaseEstimator):
 
     def _choose_rows(self, data: LabelledData) -> np.ndarray:
         """Return the rows that the machines see: those labelled, and others, each once."""
-        rows = distinct_rows(data.X, data.index)
-        self.n_copies_ = data.X.shape[0] - len(rows)
-        if len(rows) <= MOST_ROWS:
+        n = data.X.shape[0]
+        rows = np.arange(n) if self.graph is not None else distinct_rows(data.X, data.index)
+        self.n_copies_ = n - len(rows)
+        if len(rows) <= MOST_ROWS or self.graph is not None:
             return rows
         rng = np.random.default_rng(self._seed)
         others = np.setdiff1d(rows, data.index)
@@ -176,10 +177,10 @@ class _SemiSupervised(BaseEstimator):
 
     @cached_property
     def _field(self) -> _Field:
-        X, labelled = self._scaled, self._labels_in.index
+        X = self._scaled
         machines: dict[str, Any] = {SUPERVISED: families.SupervisedFamily(X)}
         machines[GRAPH] = families.GraphFamily(X, self.graph_)
-        machines[MANIFOLD] = families.ManifoldFamily(X, self.graph_, labelled, self._seed)
+        machines[MANIFOLD] = families.ManifoldFamily(X, self.graph_, self._first, self._seed)
         machines[MARGIN] = families.MarginFamily(X, self._seed)
         return _Field(machines)
 
@@ -199,7 +200,7 @@ class _SemiSupervised(BaseEstimator):
         labels, kinds = self._labels_in, self._kinds(data)
         rng = np.random.default_rng(self._seed)
         if len(labels.index) > RACE_LABELS:
-            some = np.sort(rng.permutation(len(labels.index))[:RACE_LABELS])
+            some = _some_of_each(kinds, len(labels.index), rng)
             labels = labels.take(some)
             kinds = None if kinds is None else kinds[some]
         free = np.setdiff1d(np.arange(X.shape[0]), self._labels_in.index)
@@ -298,7 +299,9 @@ class _SemiSupervised(BaseEstimator):
         if names is not None:  # X_fit_ is a plain array
             self.feature_names_in_ = names
         if not np.isin(data.index, self._rows).all():
+            first = self._rows[self._first]
             self._rows = np.union1d(self._rows, data.index)
+            self._first = np.searchsorted(self._rows, first)
             self._forget()
             self.graph_ = resolve_graph(None, self._scaled, KNNGraph())
         self._labels_in = self._place_labels(data)
@@ -648,6 +651,18 @@ class SemiSupervisedRegressor(LabelRegressor, _SemiSupervised):
         gap = np.abs(self.transduction_ - self.supervised_transduction_)
         gap = gap / max(float(gap.max()), 1e-300)
         return 0.5 * gap + 0.5 * (~self.label_reach_)
+
+
+def _some_of_each(kinds: np.ndarray | None, l: int, rng: np.random.Generator) -> np.ndarray:
+    """Return places of so many labels as race, two of each class before any third."""
+    order = rng.permutation(l)
+    kinds = np.zeros(l, dtype=int) if kinds is None else kinds
+    turn = np.empty(l, dtype=int)  # how many of its class come before a label
+    for kind in np.unique(kinds):
+        mine = order[kinds[order] == kind]
+        turn[mine] = np.arange(len(mine))
+    late = turn[order] >= 2
+    return np.sort(order[np.argsort(late, kind="stable")][:RACE_LABELS])
 
 
 def _confusion(held: np.ndarray, kinds: np.ndarray, c: int) -> np.ndarray:

@@ -42,6 +42,7 @@ def to_file(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Any], d
     if scaling.center is not None:
         arrays["scaling.center"] = scaling.center
     arrays["rows"] = model._rows
+    arrays["first"] = model._first
     arrays["row_weights"] = model._row_weights
     arrays["label_reach"] = model.label_reach_
     arrays["labelled"] = model.labelled_
@@ -64,6 +65,7 @@ def to_file(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Any], d
         "columns": int(model.n_features_in_),
         "names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "seed": model._seed,
+        "copies": model.n_copies_,
         "extra": {} if extra is None else extra,
     }
     if classifier:
@@ -149,6 +151,8 @@ def _from_file(
     n = model.X_fit_.shape[0]
     model._seed = int(page["seed"])
     model._rows = _places(arrays["rows"], n)
+    model._first = _places(arrays["first"], len(model._rows))
+    model.n_copies_ = int(page["copies"])
     model.scaling_ = _scaling(page, arrays, d)
     model.graph_ = _graph(page["graph"], arrays, len(model._rows))
     model.labelled_ = _places(arrays["labelled"], n)
