@@ -57,7 +57,7 @@ def test_comes_back_as_it_was(path):
         assert np.array_equal(found[name], array)
 
 
-def test_equal_models_give_equal_files(path, tmp_path):
+def test_equal_contents_give_equal_files(path, tmp_path):
     write_archive(tmp_path / "b.lapwing", PAGE, ARRAYS)
     assert path.read_bytes() == (tmp_path / "b.lapwing").read_bytes()
 
@@ -172,6 +172,18 @@ def test_a_bomb_is_not_unpacked(path):
         for name, content in files.items():
             bag.writestr(name, content if name != "arrays/X.npy" else bytes(50_000_000))
     with pytest.raises(ModelFileError, match="larger than it can be"):
+        read_archive(path)
+
+
+def test_a_long_page_and_entries_of_no_size(path):
+    files = contents(path)
+    whole = json.loads(files["model.json"])
+    rewrite(path, files | {"model.json": sealed(whole | {"page": {"a": [[]] * 10_000}})})
+    with pytest.raises(MemoryError, match="too long"):
+        read_archive(path, memory_limit="100kB")
+    whole["arrays"]["texts"] |= {"dtype": "<U0", "shape": [10**11]}
+    rewrite(path, files | {"model.json": sealed(whole)})
+    with pytest.raises(ModelFileError, match="not allowed"):
         read_archive(path)
 
 

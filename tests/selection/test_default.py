@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, make_blobs, make_moons
@@ -13,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import lapwing
 from lapwing import ModelFileError, SemiSupervisedClassifier, SemiSupervisedRegressor
 from lapwing.selection import default, families
+from lapwing.selection.scaling import learn_scaling
 
 
 def few(truth, per_class, seed=0):
@@ -133,7 +135,7 @@ def test_report(model):
         "manifold",
     }
     assert sum(candidate["weight"] for candidate in document["candidates"]) == pytest.approx(1.0)
-    assert document["rows"], document["labels"] == (600, 50)
+    assert (document["rows"], document["labels"]) == (600, 50)
     held = np.array(document["confusion"])
     assert held.shape == (10, 10)
     assert np.trace(held) / held.sum() == pytest.approx(report.score)
@@ -143,15 +145,67 @@ def test_report(model):
     assert "graph" in str(report)
 
 
-def test_report_says_where_unlabelled_rows_hurt():
-    """Classes that alternate along one axis, and a second axis that misleads the graph."""
+def test_report_says_where_unlabelled_rows_hurt(monkeypatch):
+    """One column tells and twenty do not: neighbours know nothing."""
+    monkeypatch.setattr(SemiSupervisedClassifier, "_entered", lambda *_: ["supervised", "graph"])
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(-1, 1, 300), 30.0 * rng.integers(4, size=300)])
+    X = rng.standard_normal((300, 20))
     truth = (X[:, 0] > 0).astype(int)
-    X = np.column_stack([X[:, 0], X[:, 0], X[:, 1] / 30])
-    model = SemiSupervisedClassifier().fit(X, few(truth, 20))
-    hidden = few(truth, 20) == -1
-    assert np.mean(model.transduction_[hidden] == truth[hidden]) > 0.93
+    y = few(truth, 60)
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert any("unlabelled rows hurt" in message for message in model.report_.warnings)
+    shares = {c["family"]: 0.0 for c in model.report_.candidates}
+    for candidate in model.report_.candidates:
+        shares[candidate["family"]] += candidate["weight"]
+    assert shares["supervised"] > 0.95
+
+
+def test_a_report_without_scores_can_be_read_again(digits, tmp_path):
+    X, _, truth = digits
+    model = SemiSupervisedClassifier().fit(X, few(truth, 1))
+    model.save(tmp_path / "m")
+    assert str(lapwing.load(tmp_path / "m").report_) == str(model.report_)
+
+
+def test_copies_are_as_their_twins():
+    X, truth = make_moons(100, noise=0.1, random_state=0)
+    y = few(truth, 4)
+    model = SemiSupervisedClassifier().fit(np.vstack([X, X]), np.append(y, np.full(100, -1)))
+    P = model.label_distributions_
+    assert np.array_equal(P[:100], P[100:])
+    assert np.array_equal(model.map_[:100], model.map_[100:])
+    assert model.n_copies_ == 100
+    model.add_labels([150], [truth[50]])  # of a copy
+    assert model.transduction_[150] == truth[50]
+
+
+def test_labels_beyond_number(monkeypatch, digits):
+    """With thousands of labels no system of labels by labels is built."""
+    X, _, truth = digits
+    monkeypatch.setattr(families, "MOST_LABELS", 100)
+    monkeypatch.setattr(families, "LANDMARKS", 150)
+    y = few(truth, 40)
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert any("are tried" in message for message in model.report_.warnings)
+    assert np.mean(model.transduction_ == truth) > 0.95
+    monkeypatch.setattr(families, "MOST_LABELS", 3000)
+    monkeypatch.setattr(families, "GRAPH_WORK", 10.0)
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert "graph" not in {candidate.family for candidate in model.candidates_}
+
+
+def test_ridge_over_columns_is_the_same_machine(digits):
+    """Primal and dual least squares agree, and landmarks at all labels change nothing."""
+    X, y, truth = digits
+    X = learn_scaling(X).apply(X)
+    index = np.flatnonzero(y >= 0)
+    targets = np.where(truth[index][:, None] == np.arange(10), 1.0, -1.0)
+    labels = families.Labels(index, targets, np.linspace(0.5, 1.5, len(index)))
+    family = families.SupervisedFamily(X)
+    for settings in ({"width": None, "reg": 0.1}, {"width": 4.0, "reg": 0.1}):
+        gamma = family._gamma(settings["width"])
+        primal = family._fit_features(gamma, X[index], 0.1, labels)
+        assert np.allclose(primal.values(X), family.fit(settings, labels)[0], atol=1e-6)
 
 
 def test_every_row_labelled(digits):
@@ -248,6 +302,11 @@ def test_more_labels(digits):
     assert [candidate.settings for candidate in model.candidates_] == settings
     assert model.report_.refits == 1
     assert model.report_.labels == 110
+    names = pd.DataFrame(X, columns=[f"p{k}" for k in range(X.shape[1])])
+    model = SemiSupervisedClassifier().fit(names, y)
+    with pytest.raises(ValueError, match="labels mix types"):
+        model.add_labels([int(rows[0])], ["nine"])
+    assert model.feature_names_in_[0] == "p0"
 
 
 def test_a_new_class_can_be_added(digits):
@@ -258,6 +317,7 @@ def test_a_new_class_can_be_added(digits):
     rows = np.flatnonzero(truth == 9)[:4]
     model.add_labels(rows, [9] * 4)
     assert model.classes_.tolist() == list(range(10))
+    assert model.report_.confusion is None
     assert np.mean(model.predict(X)[truth == 9] == 9) > 0.5
 
 
@@ -504,6 +564,14 @@ def test_parts_that_do_not_fit(small, tmp_path):
         ({}, {"graph.indices": arrays["graph.indices"] + 10**6}),
         ({}, {"graph.indptr": arrays["graph.indptr"][::-1]}),
         ({}, {"X": arrays["X"][:, :1]}),
+        ({}, {"part0.intercept": arrays["part0.intercept"] * np.nan}),
+        ({}, {"part0.intercept": np.array(["a"])}),
+        ({}, {"scaling.center": arrays["scaling.center"] * np.nan}),
+        ({}, {"rows": arrays["rows"] * 0}),
+        ({"temperature": -5.0}, {}),
+        ({"seed": -1}, {}),
+        ({"report": page["report"] | {"candidates": [{}]}}, {}),
+        ({"candidates": [page["candidates"][0] | {"settings": {"width": 4.0, "reg": 1e-30}}]}, {}),
     ]
     for pages, others in changes:
         default.write_archive(tmp_path / "m", page | pages, arrays | others)

@@ -1,5 +1,7 @@
 """Folds, scores and shares of the default's race."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,6 +81,15 @@ def test_the_simpler_machine_gets_a_standard_error_more():
 def test_equals_share_the_decision():
     _, weights = race_of(supervised=10, graph=0, margin=0, manifold=9)
     assert weights["graph"] == weights["margin"] > 0.45
+
+
+def test_settings_of_one_family_do_not_outvote_another():
+    race, _ = race_of(supervised=10, graph=0, margin=0)
+    twins = [race.candidates[1]] * 4
+    race.candidates = [race.candidates[0], *(replace(twin) for twin in twins), race.candidates[2]]
+    race.judge(lambda values, targets, weights: 1.0)
+    *graph, margin = (candidate.weight for candidate in race.candidates[1:])
+    assert sum(graph) == pytest.approx(2 * margin)  # four that are equal count as two
 
 
 def test_nothing_held_out_shares_evenly():

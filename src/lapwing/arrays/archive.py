@@ -33,9 +33,10 @@ _PAGE = "model.json"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 #: Kinds of numbers that an array may hold: truth values, whole and real numbers, texts.
 _KINDS = "biufU"
-_LARGEST_PAGE = 256 * 1024**2
+#: Bytes of a page at most, and what a byte of it may take in memory.
+_LARGEST_PAGE, _UNPACKED = 64 * 1024**2, 30
 _MOST_ARRAYS = 10_000
-#: A fixed date in the zip, so that equal models give equal files.
+#: A fixed date in the zip, so that equal contents give equal files.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -74,8 +75,7 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
     whole = {"format": FORMAT, "version": VERSION, "page": dict(page), "arrays": listed}
     whole["sha256"] = _digest(whole)
     text = json.dumps(whole, allow_nan=False, ensure_ascii=True, indent=1)
-    folder = path.parent if str(path.parent) else Path(".")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bag:
@@ -149,7 +149,11 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     members = {info.filename: info for info in bag.infolist()}
     if _PAGE not in members or len(members) > _MOST_ARRAYS:
         raise ModelFileError("this is no model file of Lapwing")
-    whole = json.loads(_content(bag, members[_PAGE], _LARGEST_PAGE).decode(), parse_constant=_no)
+    content = _content(bag, members[_PAGE], min(_LARGEST_PAGE, budget))
+    if len(content) > budget // _UNPACKED:
+        size = format_size(len(content))
+        raise MemoryError(f"its page of {size} is too long for memory_limit: raise it")
+    whole = json.loads(content.decode(), parse_constant=_no)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise ModelFileError("this is no model file of Lapwing")
     version = whole.get("version")
@@ -183,7 +187,8 @@ def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, what: Any) -> np.ndarr
     """Return one array after comparing it with what the page says."""
     dtype = np.dtype(str(what["dtype"]))
     shape = tuple(what["shape"])
-    if dtype.kind not in _KINDS or not all(isinstance(s, int) and s >= 0 for s in shape):
+    counts = all(isinstance(s, int) and s >= 0 for s in shape)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0 or not counts:
         raise ModelFileError(f"{member.filename} is of a type that is not allowed")
     size = dtype.itemsize
     for s in shape:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import os
@@ -76,8 +77,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def names(text: str) -> list[str]:
-    """Return names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Return names between commas; one that holds a comma stands in quotes."""
+    found = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in found if name.strip()]
 
 
 def _size(text: str) -> int:

@@ -39,6 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"all rows of {stored.source} are labelled: add unlabelled rows and fit again"
         )
     rows = suggestions(stored, min(arguments.n, n_unlabelled))
+    if not rows:
+        raise ValueError(
+            f"no row of {stored.source} is worth a label: those without one equal others that have "
+            "one. Add other rows and fit again"
+        )
     if arguments.out is not None:
         write_whole(arguments.out, _csv(rows))
     if arguments.json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -38,8 +38,8 @@ from . import families, model_file, suggestions
 from .families import FAMILIES, GRAPH, MANIFOLD, MARGIN, SUPERVISED, Labels
 from .parts import NeighbourPart, Part, add_up
 from .race import Candidate, Race, make_folds
-from .report import make_report
-from .scaling import distinct_rows, learn_scaling
+from .report import after_refit, make_report
+from .scaling import learn_scaling, twins
 
 logger = logging.getLogger("lapwing")
 
@@ -50,6 +50,8 @@ MOST_ROWS = 100_000
 RACE_LABELS, SAMPLE_ROWS = 400, 500
 #: Memory of the graph and its filters, in bytes a row.
 _GRAPH_BYTES = 4_000
+#: Matrices of labels by labels that are held at once.
+_LABEL_SQUARES = 4
 #: Classes up to which the margin machine races: each is fitted against the rest, fold by fold.
 _MARGIN_CLASSES = 3
 
@@ -140,20 +142,23 @@ class _SemiSupervised(BaseEstimator):
     def _choose_rows(self, data: LabelledData) -> np.ndarray:
         """Return the rows that the machines see: those labelled, and others, each once."""
         n = data.X.shape[0]
-        rows = np.arange(n) if self.graph is not None else distinct_rows(data.X, data.index)
+        twin = np.arange(n) if self.graph is not None else twins(data.X, data.index)
+        rows = np.flatnonzero(twin == np.arange(n))
         self.n_copies_ = n - len(rows)
-        if len(rows) <= MOST_ROWS or self.graph is not None:
-            return rows
-        rng = np.random.default_rng(self._seed)
-        others = np.setdiff1d(rows, data.index)
-        room = max(MOST_ROWS - len(data.index), 0)
-        return np.sort(np.append(data.index, rng.choice(others, room, replace=False)))
+        if len(rows) > MOST_ROWS and self.graph is None:
+            rng = np.random.default_rng(self._seed)
+            others = np.setdiff1d(rows, data.index)
+            room = max(MOST_ROWS - len(data.index), 0)
+            rows = np.sort(np.append(data.index, rng.choice(others, room, replace=False)))
+        self._twin = twin
+        return rows
 
     def _check_room(self, data: LabelledData) -> None:
         """Refuse rows that do not fit before anything is built from them."""
         n, d = len(self._rows), data.X.shape[1]
         rows = data.X.nnz * 12 if sp.issparse(data.X) else 8 * n * d
-        needed = rows + n * _GRAPH_BYTES
+        square = min(len(data.index), families.MOST_LABELS) ** 2
+        needed = rows + n * _GRAPH_BYTES + 8 * _LABEL_SQUARES * square
         budget = memory_budget(self.memory_limit)
         if needed > budget:
             raise MemoryError(
@@ -188,10 +193,11 @@ class _SemiSupervised(BaseEstimator):
         """Return the families that race: the supervised one always, and alone if so."""
         if self.method != "auto":
             return list(dict.fromkeys([SUPERVISED, self.method]))
-        if alone:
+        n, l = len(self._rows), len(self._labels_in.index)
+        if alone or l > families.MOST_LABELS:
             return [SUPERVISED]
-        n = len(self._rows)
-        entered = [SUPERVISED, GRAPH]
+        entered = [SUPERVISED]
+        entered += [GRAPH] if l * n <= families.GRAPH_WORK else []
         entered += [MANIFOLD] if families.manifold_bytes(n) <= self._room else []
         small = classes and columns <= _MARGIN_CLASSES and families.margin_bytes(n) <= self._room
         return [*entered, MARGIN] if small else entered
@@ -255,20 +261,21 @@ class _SemiSupervised(BaseEstimator):
     def _spread(
         self, data: LabelledData, values: np.ndarray, alone: np.ndarray, reach: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the rows that the machines saw say about all rows."""
-        others = np.setdiff1d(np.arange(data.X.shape[0]), self._rows)
-        X = self.scaling_.apply(data.X[others])
-        nearest = NeighbourPart(self._scaled, np.column_stack([alone, reach]), 1, 1.0).values(X)
-        found = []
-        for seen, other in (
-            (values, self._values(X)),
-            (alone, nearest[:, :-1]),
-            (reach[:, None].astype(float), nearest[:, -1:]),
-        ):
-            whole = np.empty((data.X.shape[0], seen.shape[1]))
-            whole[self._rows], whole[others] = seen, other
-            found.append(whole)
-        return found[0], found[1], found[2][:, 0] > 0.5
+        """Return what the rows that the machines saw say about all rows.
+
+        Copies are as their twins; others are predicted, or are as the nearest row.
+        """
+        n, c = data.X.shape[0], values.shape[1]
+        seen = np.column_stack([values, alone, reach])
+        whole = np.empty((n, seen.shape[1]))
+        whole[self._rows] = seen
+        others = np.setdiff1d(np.flatnonzero(self._twin == np.arange(n)), self._rows)
+        if len(others):
+            X = self.scaling_.apply(data.X[others])
+            whole[others] = NeighbourPart(self._scaled, seen, 1, 1.0).values(X)
+            whole[others, :c] = self._values(X)
+        whole = whole[self._twin]
+        return whole[:, :c], whole[:, c:-1], whole[:, -1] > 0.5
 
     def _store_values(
         self, data: LabelledData, values: np.ndarray, alone: np.ndarray, race: Race
@@ -295,26 +302,29 @@ class _SemiSupervised(BaseEstimator):
         The graph, the settings and their shares stay; `fit` lets the families race again.
         """
         names = getattr(self, "feature_names_in_", None)
-        data = self._check_data(self.X_fit_, y, self._row_weights)
-        if names is not None:  # X_fit_ is a plain array
-            self.feature_names_in_ = names
+        try:
+            data = self._check_data(self.X_fit_, y, self._row_weights)
+        finally:
+            if names is not None:  # X_fit_ is a plain array
+                self.feature_names_in_ = names
         if not np.isin(data.index, self._rows).all():
             first = self._rows[self._first]
             self._rows = np.union1d(self._rows, data.index)
+            self._twin[data.index] = data.index
             self._first = np.searchsorted(self._rows, first)
             self._forget()
             self.graph_ = resolve_graph(None, self._scaled, KNNGraph())
         self._labels_in = self._place_labels(data)
         race = Race(self._labels_in, [], np.zeros(0, dtype=int), None, self.candidates_)
         self._store_blend(data, race)
-        self.report_ = replace(self.report_, labels=len(data.index), refits=self.report_.refits + 1)
+        self.report_ = after_refit(self.report_, self, len(data.index))
         return self
 
     # What people look at.
 
     @cached_property
     def map_(self) -> np.ndarray:
-        """Coordinates of the training rows in the plane, shape (n, 2): see ``map_kind_``."""
+        """Coordinates of the training rows in the plane, (n, 2); NaN for those not seen."""
         return self._map[0]
 
     @cached_property
@@ -324,7 +334,10 @@ class _SemiSupervised(BaseEstimator):
 
     @cached_property
     def _map(self) -> tuple[np.ndarray, str]:
-        return suggestions.map_rows(self._scaled, self.graph_, self._rows, self.X_fit_.shape[0])
+        points, kind = suggestions.map_rows(self._scaled, self.graph_)
+        whole = np.full((self.X_fit_.shape[0], 2), np.nan)
+        whole[self._rows] = points
+        return whole[self._twin], kind
 
     def suggest(self, n: int = 10) -> np.ndarray:
         """Return training rows that are most worth labelling next, the best first.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial import Chebyshev
+from sklearn.linear_model import Ridge
 
 from ..arrays.threads import row_blocks
 from ..estimators import S3VC
@@ -49,6 +50,10 @@ GRAPH_REG = 0.1
 MARGIN_ROWS, MARGIN_KERNELS = 3_000, ((None, 1e-2), (2.0, 1e-3))
 #: Error of the polynomial that stands for a graph kernel, as a share of its largest value.
 _FILTER_ERROR = 1e-5
+#: Labels above which only supervised machines are fitted, as explicit functions of few features.
+MOST_LABELS = 3_000
+#: Labels times rows above which the graph machine would take minutes.
+GRAPH_WORK = 2e7
 #: Labels whose columns of a graph kernel are held at a time.
 _LABELS_AT_ONCE = 64
 _NONE = np.empty((0, 0))
@@ -145,6 +150,9 @@ class SupervisedFamily:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
         gamma = self._gamma(settings["width"])
         kernel, at = kernel_of(gamma), self.X[labels.index]
+        if len(labels.index) > MOST_LABELS:
+            part = self._fit_features(gamma, at, settings["reg"], labels)
+            return part.values(self.X), part
         rows = kernel.prepare(at)
         cell = Cell(SUPERVISED, settings, _plain(kernel.block(rows, rows)), settings["reg"], _NONE)
         c, b = cell.solve(labels, slice(None))
@@ -153,6 +161,19 @@ class SupervisedFamily:
         else:
             part = KernelPart(gamma, at, c, b)
         return part.values(self.X), part
+
+    @staticmethod
+    def _fit_features(gamma: float | None, at: Any, reg: float, labels: Labels) -> KernelPart:
+        """Return the machine over the columns, or over landmarks, for labels beyond number."""
+        features, back, centres = at, None, None
+        if gamma is not None:
+            centres = at[np.linspace(0, at.shape[0] - 1, LANDMARKS).astype(int)]
+            found = landmark_features(kernel_of(gamma), at, centres)
+            features, back = found.values, found.back
+        ridge = Ridge(alpha=reg).fit(features, labels.targets, sample_weight=labels.weights)
+        coef = ridge.coef_.reshape(labels.targets.shape[1], -1).T
+        intercept = np.asarray(ridge.intercept_).reshape(-1)
+        return KernelPart(gamma, centres, coef if back is None else back @ coef, intercept)
 
 
 class ManifoldFamily:
@@ -224,6 +245,19 @@ class ManifoldFamily:
         theta, values = reduction.expand(c, b)
         _, back, centres, gamma = self._basis
         return values, KernelPart(gamma, centres, back(theta), b)
+
+
+def known_settings(family: str, settings: Any) -> bool:
+    """Return whether a family tries such settings: others may take forever."""
+    own: dict[str, set] = {
+        SUPERVISED: {(width, reg) for width in (None, *WIDTHS) for reg in REGS},
+        MANIFOLD: {(MANIFOLD_WIDTH, ratio, reg) for ratio in RATIOS for reg in MANIFOLD_REGS},
+        GRAPH: {(name, *k, GRAPH_REG) for name, kernels in GRAPH_KERNELS.items() for k in kernels},
+        MARGIN: set(MARGIN_KERNELS),
+    }
+    scale = settings.get("scale", 1.0)
+    said = tuple(value for key, value in settings.items() if key != "scale")
+    return said in own[family] and isinstance(scale, float) and 0.0 < scale < np.inf
 
 
 def manifold_bytes(n: int) -> int:

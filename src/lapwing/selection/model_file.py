@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from ..arrays.archive import ModelFileError, read_archive
 from ..graphs import KNNGraph
 from . import parts
-from .families import FAMILIES
+from .families import FAMILIES, known_settings
 from .parts import check, pack_rows, unpack_rows
 from .race import Candidate
 from .report import SelectionReport
@@ -43,6 +43,7 @@ def to_file(model: Any, extra: dict[str, Any] | None) -> tuple[dict[str, Any], d
         arrays["scaling.center"] = scaling.center
     arrays["rows"] = model._rows
     arrays["first"] = model._first
+    arrays["twin"] = model._twin
     arrays["row_weights"] = model._row_weights
     arrays["label_reach"] = model.label_reach_
     arrays["labelled"] = model.labelled_
@@ -150,16 +151,21 @@ def _from_file(
     model.X_fit_ = unpack_rows("X", arrays, d)
     n = model.X_fit_.shape[0]
     model._seed = int(page["seed"])
+    check(model._seed >= 0)
     model._rows = _places(arrays["rows"], n)
+    check(len(model._rows) >= 2 and bool(np.all(np.diff(model._rows) > 0)))
+    model._twin = _places(arrays["twin"], n)
+    check(len(model._twin) == n)
     model._first = _places(arrays["first"], len(model._rows))
     model.n_copies_ = int(page["copies"])
     model.scaling_ = _scaling(page, arrays, d)
     model.graph_ = _graph(page["graph"], arrays, len(model._rows))
     model.labelled_ = _places(arrays["labelled"], n)
+    check(bool(np.isin(model.labelled_, model._rows).all()))
     model.label_reach_ = _of_length(arrays["label_reach"], n, "b")
     model._row_weights = _of_length(arrays["row_weights"], n, "f")
     model.candidates_ = [_candidate(item) for item in page["candidates"]]
-    model.report_ = SelectionReport(**page["report"])
+    model.report_ = SelectionReport.from_dict(page["report"])
     model.extra_ = dict(page["extra"])
     found = _of_length(arrays["found"], n, "i" if classifier else "f")
     given = _of_length(arrays["given"], n, "i" if classifier else "f")
@@ -177,7 +183,9 @@ def _from_file(
         model._given = given >= 0
         model.label_distributions_ = arrays["distributions"]
         check(model.label_distributions_.shape == (n, c))
+        _finite(model.label_distributions_)
         model._temperature = model._held_temperature = float(page["temperature"])
+        check(0.0 < model._temperature < np.inf)
         columns = 1 if c == 2 else c
     else:
         model.transduction_, model.supervised_transduction_ = found, alone
@@ -242,9 +250,9 @@ def _number(value: Any) -> Any:
 
 
 def _candidate(item: dict[str, Any]) -> Candidate:
-    check(item["family"] in FAMILIES and isinstance(item["settings"], dict))
+    check(item["family"] in FAMILIES and known_settings(item["family"], item["settings"]))
     found = {k: np.nan if item[k] is None else float(item[k]) for k in _SETTINGS[2:]}
-    check(np.isfinite(found["weight"]) and np.isfinite(found["temperature"]))
+    check(0.0 <= found["weight"] <= 1.0 and 0.0 < found["temperature"] < np.inf)
     empty = np.zeros((0, 1))
     return Candidate(item["family"], item["settings"], empty, empty, 0.0, **found)
 
@@ -253,7 +261,10 @@ def _scaling(page: dict[str, Any], arrays: dict[str, np.ndarray], d: int) -> Row
     check(page["scaling"] in _KINDS)
     center, factor = arrays.get("scaling.center"), arrays["scaling.factor"]
     check(factor.shape in ((1,), (d,)) and factor.dtype.kind == "f")
-    check(center is None or (center.shape == (d,) and center.dtype.kind == "f"))
+    check(center is None or center.shape == (d,))
+    _finite(factor)
+    if center is not None:
+        _finite(center)
     return RowScaling(page["scaling"], center, factor)
 
 
@@ -270,6 +281,10 @@ def _places(index: np.ndarray, n: int) -> np.ndarray:
     check(index.ndim == 1 and index.dtype.kind == "i")
     check(len(index) == 0 or (index.min() >= 0 and index.max() < n))
     return index
+
+
+def _finite(array: np.ndarray) -> None:
+    check(array.dtype.kind == "f" and bool(np.isfinite(array).all()))
 
 
 def _of_length(array: np.ndarray, n: int, kind: str) -> np.ndarray:

@@ -255,8 +255,11 @@ class Race:
         standing = np.array([c.score + LEAD * plain.spread * c.supervised for c in field_])
         best = field_[int(standing.argmax())]
         weights = (standing - standing.max()) / best.spread
-        crowd = np.array([sum(o.family == c.family for o in field_) for c in field_])
-        weights = np.exp(weights) / np.sqrt(crowd)  # many settings of a family are no more wise
+        weights = np.exp(weights)
+        names = np.array([c.family for c in field_])
+        for family in dict.fromkeys(names):  # many good settings of a family are hardly wiser
+            own = names == family
+            weights[own] *= np.linalg.norm(weights[own]) / weights[own].sum()
         weights /= weights.sum()
         weights[weights < LEAST_SHARE] = 0.0
         weights /= weights.sum()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from . import families
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .race import AGREEMENT_LABELS, LEAD, Candidate, Race
 
 if TYPE_CHECKING:
     from ..estimators.classifier import LabelledData
 
+_NO_LABEL = "without a label"
 _WHAT = {
     SUPERVISED: "machines that see the labelled rows alone",
     MANIFOLD: "kernel machines that vary little along the graph",
@@ -81,6 +83,41 @@ class SelectionReport:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold, with None for numbers that are not known."""
         return _plain(asdict(self))
+
+    @classmethod
+    def from_dict(cls, page: dict[str, Any]) -> SelectionReport:
+        """Return the report of such a dictionary; ValueError or TypeError if it is none."""
+        report = cls(**page)
+        found: dict[str, Any] = {"seconds": float(report.seconds)}
+        for name in ("score", "spread", "supervised_score", "supervised_spread"):
+            found[name] = _number(getattr(report, name))
+        for name in ("labels", "rows", "columns", "refits"):
+            found[name] = int(getattr(report, name))
+        for name in ("metric", "chosen", "reason"):
+            found[name] = str(getattr(report, name))
+        own = ("score", "spread", "agreement", "steadied", "seconds", "weight")
+        found["candidates"] = [
+            {
+                "family": str(item["family"]),
+                "settings": {str(k): _setting(v) for k, v in item["settings"].items()},
+                **{name: _number(item[name]) for name in own},
+                "supervised": bool(item["supervised"]),
+            }
+            for item in report.candidates
+        ]
+        found["curve"] = [
+            {"family": str(item["family"])}
+            | {name: _number(item[name]) for name in ("reg", "score", "spread")}
+            for item in report.curve
+        ]
+        found["warnings"] = [str(message) for message in report.warnings]
+        found["settings"] = {str(k): _setting(v) for k, v in report.settings.items()}
+        if report.confusion is not None:
+            found["confusion"] = [[int(count) for count in row] for row in report.confusion]
+        if report.held_out is not None:
+            sides = ("truth", "predicted")
+            found["held_out"] = {k: [_number(v) for v in report.held_out[k]] for k in sides}
+        return replace(report, **found)
 
     def __str__(self) -> str:
         lines = [self.reason, ""]
@@ -175,8 +212,11 @@ def _reason(model: Any, race: Race, chosen: str, shares: dict[str, float]) -> st
             "No class has two labels, so that nothing can be held out: the families share the "
             "decision evenly. Label more rows to let them race."
         )
-    share = f"{shares[chosen]:.0%} of the decision" if shares[chosen] < 0.995 else "The decision"
-    said = f"{share} goes to {chosen}, {_WHAT[chosen]}."
+    order = sorted(shares, key=lambda family: -shares[family])
+    listed = ", ".join(f"{name} {shares[name]:.0%}" for name in order if shares[name] > 0.005)
+    said = f"The decision goes to {chosen}, {_WHAT[chosen]}, for the largest part: {listed}."
+    if shares[chosen] > 0.995:
+        said = f"The decision goes to {chosen}, {_WHAT[chosen]}."
     others = [c for c in race.candidates if not c.supervised]
     if others:
         plain, rival = race.best(supervised=True), max(others, key=lambda c: c.score)
@@ -198,17 +238,17 @@ def _warnings(model: Any, data: LabelledData, race: Race) -> list[str]:
                 "unlabelled rows hurt here: every machine that uses them does worse than the "
                 "supervised one, which was taken"
             )
-    lost = int((~model.label_reach_).sum())
-    if lost:
-        found.append(
-            f"{lost} of {len(model.label_reach_)} rows lie in parts of the graph without a label; "
-            "suggest() names rows to label there"
-        )
+    found += _unreached(model)
     if race.kinds is not None:
         counts = np.bincount(race.kinds, minlength=len(model.classes_))
         if counts.min() < 2:
             names = ", ".join(str(c) for c in model.classes_[counts < 2])
             found.append(f"classes with a single label are never held out: {names}")
+    l = len(data.index)
+    if l > families.MOST_LABELS:
+        found.append(f"with {l} labels only machines that see the labelled rows alone are tried")
+    elif model.method == "auto" and l * len(model._rows) > families.GRAPH_WORK:
+        found.append(f"with {l} labels of {len(model._rows)} rows the graph alone is not tried")
     if data.labelled.all():
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
     if model.n_copies_:
@@ -221,6 +261,28 @@ def _warnings(model: Any, data: LabelledData, race: Race) -> list[str]:
     return found
 
 
+def _unreached(model: Any) -> list[str]:
+    lost, n = int((~model.label_reach_).sum()), len(model.label_reach_)
+    if lost == 0:
+        return []
+    return [f"{lost} of {n} rows lie in parts of the graph {_NO_LABEL}; suggest() names some"]
+
+
+def after_refit(report: SelectionReport, model: Any, labels: int) -> SelectionReport:
+    """Return the report of a model that was given more labels: what is still true of it."""
+    kept = [message for message in report.warnings if _NO_LABEL not in message]
+    confusion = report.confusion
+    if confusion is not None and len(confusion) != len(model.classes_):
+        confusion = None
+    return replace(
+        report,
+        labels=labels,
+        refits=report.refits + 1,
+        warnings=[*kept, *_unreached(model)],
+        confusion=confusion,
+    )
+
+
 def _settings(model: Any) -> dict[str, Any]:
     from .. import __version__
 
@@ -229,6 +291,7 @@ def _settings(model: Any) -> dict[str, Any]:
         "class": type(model).__name__,
         "method": model.method,
         "random_state": None if seed is None else int(seed),
+        "seed": model._seed,
         "scaling": model.scaling_.kind,
         "n_neighbors": int(model.graph_.n_neighbors),
         "version": __version__,
@@ -237,6 +300,17 @@ def _settings(model: Any) -> dict[str, Any]:
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _number(value: Any) -> float:
+    """Return a number that JSON held, or NaN for None."""
+    return np.nan if value is None else float(value)
+
+
+def _setting(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{value!r} is no setting")
 
 
 def _plain(value: Any) -> Any:

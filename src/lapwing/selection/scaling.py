@@ -91,18 +91,19 @@ def learn_scaling(X: Any) -> RowScaling:
     return RowScaling("columns", center, factor)
 
 
-def distinct_rows(X: Any, first: np.ndarray) -> np.ndarray:
-    """Return numbers of rows, ascending: all of ``first``, and one of each other kind of row.
+def twins(X: Any, first: np.ndarray) -> np.ndarray:
+    """Return for each row the number of the row that stands for it and for all its copies.
 
-    Copies would fill the places of a row's neighbours, and a label would reach nothing else.
+    Rows of ``first`` stand for themselves, and one of them for their copies. Copies would fill the
+    places of a row's neighbours, and a label would reach nothing else.
     """
     keys = _row_keys(X)
-    kept, seen = set(first.tolist()), {keys[row] for row in first.tolist()}
-    for row, key in enumerate(keys):
-        if key not in seen:
-            seen.add(key)
-            kept.add(row)
-    return np.array(sorted(kept))
+    stands: dict[int, int] = {}
+    for row in first.tolist():
+        stands.setdefault(keys[row], row)
+    twin = np.array([stands.setdefault(key, row) for row, key in enumerate(keys)])
+    twin[first] = first
+    return twin
 
 
 def _row_keys(X: Any) -> list[int]:

@@ -84,33 +84,29 @@ def _is_among(X: Any, row: int, others: np.ndarray) -> bool:
     if len(others) == 0:
         return False
     if sp.issparse(X):
-        own = X[[row]]
-        return any((X[[other]] - own).nnz == 0 for other in others)
+        near = X[others] - X[np.full(len(others), row)]
+        return bool((np.diff(near.tocsr().indptr) == 0).any())
     return bool((X[others] == X[row]).all(axis=1).any())
 
 
-def map_rows(X: Any, graph: KNNGraph, rows: np.ndarray, n: int) -> tuple[np.ndarray, str]:
-    """Return coordinates of n rows in the plane, and what they are.
+def map_rows(X: Any, graph: KNNGraph) -> tuple[np.ndarray, str]:
+    """Return coordinates of the rows of a graph in the plane, and what they are.
 
     Eigenvectors of the Laplacian where the graph hangs together, else principal components.
-    ``rows`` are those of X among all n; where they are not all, the others lie at the origin.
     """
-    sizes = np.bincount(graph.component_)
-    whole = np.zeros((n, 2))
-    connected = sizes.max() >= _CONNECTED * len(rows) and len(sizes) <= _MOST_COMPONENTS
-    if connected and 10 < len(rows) <= _MOST_ROWS:
-        k = len(sizes) + 2
+    n, sizes = X.shape[0], np.bincount(graph.component_)
+    connected = sizes.max() >= _CONNECTED * n and len(sizes) <= _MOST_COMPONENTS
+    if connected and 10 < n <= _MOST_ROWS:
         degree = np.asarray(graph.affinity_.sum(axis=1)).ravel()
-        vectors = graph.eigenpairs(k)[1][:, -2:]
-        whole[rows] = vectors / np.sqrt(np.maximum(degree, 1e-12))[:, None]
-        return _within(whole), "eigenvectors of the graph"
+        vectors = graph.eigenpairs(len(sizes) + 2)[1][:, -2:]
+        points = vectors / np.sqrt(np.maximum(degree, 1e-12))[:, None]
+        return _within(points), "eigenvectors of the graph"
     if min(X.shape) < 3:
         flat = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)[:, :2]
-        whole[rows, : flat.shape[1]] = flat
-        return _within(whole), "columns"
+        return _within(np.pad(flat, ((0, 0), (0, 2 - flat.shape[1])))), "columns"
     tool = TruncatedSVD if sp.issparse(X) else PCA
-    whole[rows] = tool(n_components=2, random_state=0).fit_transform(X)
-    return _within(whole), "principal components"
+    points = tool(n_components=2, random_state=0).fit_transform(X)
+    return _within(points), "principal components"
 
 
 def _within(points: np.ndarray) -> np.ndarray:

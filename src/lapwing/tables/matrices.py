@@ -99,6 +99,7 @@ def read_svmlight(path: Path, size: int, check: MemoryCheck) -> Table:
         X, y = load_svmlight_file(str(path), zero_based=True)
     except (ValueError, OverflowError, EOFError, zlib.error) as error:
         raise ValueError(f"{path.name} cannot be read as svmlight: {error}") from None
+    check(X.shape[0], X.shape[0], 16.0 * X.shape[1])  # a few numbers for each column
     return _matrix_table(path.name, sparse.csr_matrix(X, dtype=np.float64), y)
 
 
