@@ -29,6 +29,8 @@ from lapwing import (
     NystromLGCClassifier,
     PVMClassifier,
     PVMRegressor,
+    SemiSupervisedClassifier,
+    SemiSupervisedRegressor,
 )
 from lapwing.estimators.transductive import TransductiveClassifier
 
@@ -66,6 +68,8 @@ def expected_failed_checks(estimator):
 
 @parametrize_with_checks(
     [
+        SemiSupervisedClassifier(),
+        SemiSupervisedRegressor(),
         LapSVC(),
         LapSVC(n_landmarks=5),
         LapRLSClassifier(),

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 import lapwing
 from lapwing import ModelFileError, SemiSupervisedClassifier, SemiSupervisedRegressor
-from lapwing.selection import default, families
+from lapwing.arrays.archive import write_archive
+from lapwing.selection import chooser, families, model_file
 from lapwing.selection.scaling import learn_scaling
 
 
@@ -392,7 +393,7 @@ def test_all_columns_constant():
 def test_many_rows(monkeypatch, digits):
     """Above a limit the machines see a part of the rows, and the others are predicted."""
     X, y, truth = digits
-    monkeypatch.setattr(default, "MOST_ROWS", 300)
+    monkeypatch.setattr(chooser, "MOST_ROWS", 300)
     model = SemiSupervisedClassifier().fit(X, y)
     assert model.graph_.n_samples_ == 300
     assert len(model.transduction_) == len(model.label_reach_) == 600
@@ -434,7 +435,7 @@ def test_a_graph_of_the_user(digits):
 
 def test_many_labels(monkeypatch, digits):
     X, _, truth = digits
-    monkeypatch.setattr(default, "RACE_LABELS", 40)
+    monkeypatch.setattr(chooser, "RACE_LABELS", 40)
     y = few(truth, 30)
     y[np.flatnonzero(y == 7)[2:]] = -1  # two labels of a class still race
     model = SemiSupervisedClassifier().fit(X, y)
@@ -548,7 +549,7 @@ def test_a_thousand_changed_bytes(small, tmp_path):
 def test_parts_that_do_not_fit(small, tmp_path):
     """A file whose checksums are right but whose contents make no sense."""
     _, model = small
-    page, arrays = default.model_file.to_file(model, None)
+    page, arrays = model_file.to_file(model, None)
     changes = [
         ({"class": "os.system"}, {}),
         ({"columns": 3}, {}),
@@ -574,7 +575,7 @@ def test_parts_that_do_not_fit(small, tmp_path):
         ({"candidates": [page["candidates"][0] | {"settings": {"width": 4.0, "reg": 1e-30}}]}, {}),
     ]
     for pages, others in changes:
-        default.write_archive(tmp_path / "m", page | pages, arrays | others)
+        write_archive(tmp_path / "m", page | pages, arrays | others)
         with pytest.raises(ModelFileError):
             lapwing.load(tmp_path / "m")
 
@@ -582,4 +583,4 @@ def test_parts_that_do_not_fit(small, tmp_path):
 def test_labels_that_json_cannot_hold(tmp_path):
     model = SemiSupervisedClassifier(unlabeled=(1, 2))
     with pytest.raises(TypeError, match="cannot be kept"):
-        default.model_file._parameters(model)
+        model_file._parameters(model)
