@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+import shlex
 import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import lapwing
 from lapwing.cli import fit, main, terminal
+from lapwing.cli.models import names
 from lapwing.tables import read_table
 
 
@@ -412,3 +415,32 @@ def test_terminals_with_and_without_rich(monkeypatch, has_rich):
     assert "fitting" in err.getvalue()
     assert "a [red]note[/red]" in out.getvalue()
     assert ("┃" in out.getvalue() or "│" in out.getvalue()) == has_rich
+
+
+def test_the_model_knows_its_command(tmp_path, monkeypatch, capsys):
+    """The command that a model keeps makes the same model again."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--write-csv", "a b.csv"]) == 0
+    options = ["--target", "label", "--id", "id", "--drop", "waited,amount", "--seed", "3"]
+    assert main(["fit", "a b.csv", *options, "--out", "m", "--quiet"]) == 0
+    command = lapwing.load("m").extra_["command"]
+    assert command.startswith("lapwing fit 'a b.csv' --target label --id id ")
+    first = lapwing.load("m").label_distributions_
+    assert main([*shlex.split(command)[1:], "--quiet"]) == 0
+    assert np.array_equal(lapwing.load("m").label_distributions_, first)
+    assert main(["report", "m", "--out", "r.html"]) == 0
+    assert "--drop waited,amount" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_nothing_to_suggest(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("x,label\n0,a\n1,b\n2,a\n3,b\n0,\n1,\n2,\n3,\n")
+    assert (
+        main(["fit", str(tmp_path / "d.csv"), "--target", "label", "--out", str(tmp_path / "m")])
+        == 0
+    )
+    assert main(["suggest", str(tmp_path / "m")]) == 1
+    assert "no row of d.csv is worth a label" in capsys.readouterr().err
+
+
+def test_names_with_commas():
+    assert names('a, "note, free",b') == ["a", "note, free", "b"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import shlex
 import time
 import warnings
 from dataclasses import dataclass
@@ -109,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         "source": table.source,
         "task": task.name,
         "labelled": labelled,
+        "command": command_line(arguments),
     }
     model.save(arguments.out, extra=extra)
     result = {
@@ -131,6 +135,21 @@ def run(arguments: argparse.Namespace) -> int:
     elif not arguments.quiet:
         _tell(result, model)
     return 0
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """Return the command that learns the same again: the data, and what is not the default."""
+    words = ["lapwing", "fit", str(arguments.data)]
+    for name in ("target", "id", "unlabeled", "task", "method", "encoding", "memory_limit", "seed"):
+        value = getattr(arguments, name)
+        if value not in (None, "auto", "utf-8", 0):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name in ("text_columns", "categorical_columns", "drop"):
+        if getattr(arguments, name):
+            file = io.StringIO()
+            csv.writer(file, lineterminator="").writerow(getattr(arguments, name))
+            words += [f"--{name.replace('_', '-')}", file.getvalue()]
+    return shlex.join([*words, "--out", str(arguments.out)])
 
 
 def choose_task(labels: np.ndarray, wanted: str, numbers: bool) -> Task:

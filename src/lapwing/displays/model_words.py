@@ -16,6 +16,8 @@ from .page import shorten
 
 #: Characters of a file name that are shown.
 _NAME = 80
+#: Signs of a command that are shown.
+_COMMAND = 500
 
 
 def facts(report: dict[str, Any], classes: list[Any] | None, source: str | None) -> str:
@@ -112,7 +114,8 @@ def snippet(model: Any, report: dict[str, Any], source: str | None) -> str:
     Parameters
     ----------
     model : estimator
-        Its parameters are written out where they are not the default.
+        Its parameters are written out where they are not the default; before them, as a remark,
+        the command that made it, if ``extra_`` has one.
     report : dict
         With ``settings``: ``version``, and ``seed`` where no ``random_state`` was given.
     source : str, optional
@@ -139,8 +142,10 @@ def snippet(model: Any, report: dict[str, Any], source: str | None) -> str:
     inside = "\n".join(["", *lines, ""]) if lines else ""
     origin = "the table" if source is None else ascii(shorten(source, _NAME))
     version = ascii(shorten(settings.get("version", "?"), 20)).strip("'")
+    command = getattr(model, "extra_", {}).get("command")
+    shell = f"# {shorten(ascii(str(command))[1:-1], _COMMAND)}\n# or, " if command else "# "
     return (
-        f"# lapwing {version}; X and y are the rows of {origin} and their labels\n"
+        f"{shell}lapwing {version}; X and y are the rows of {origin} and their labels\n"
         f"from lapwing import {name}\n\n"
         f"model = {name}({inside}).fit(X, y)\n"
     )
