@@ -10,7 +10,7 @@ Notation: J selects the labelled rows, S the Laplacian, H a basis with HHᵀ = K
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.polynomial import Chebyshev
 from sklearn.linear_model import Ridge
 
-from ..arrays.threads import row_blocks
+from ..arrays.threads import map_blocks, row_blocks
 from ..estimators import S3VC
 from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
@@ -30,6 +30,9 @@ from ..operators import DenseOperator, Operator
 from ..solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
 from ..spaces import landmark_features
 from .parts import KernelPart, NeighbourPart, Part, kernel_of
+
+#: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
+GraphKernel = tuple[int, float]
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
 FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
@@ -54,8 +57,10 @@ _FILTER_ERROR = 1e-5
 MOST_LABELS = 3_000
 #: Labels times rows above which the graph machine would take minutes.
 GRAPH_WORK = 2e7
-#: Labels whose columns of a graph kernel are held at a time.
-_LABELS_AT_ONCE = 64
+#: Labels whose columns of a graph kernel are made at a time, on each thread.
+_LABELS_AT_ONCE = 16
+#: Rows above which graph kernels are applied in single precision.
+_SINGLE_ROWS = 10_000
 _NONE = np.empty((0, 0))
 
 
@@ -275,7 +280,7 @@ class GraphFamily:
     """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
 
     A polynomial of the Laplacian stands for the kernel: each label costs as many sparse products
-    as the polynomial has degrees. New rows get the mean of their neighbours.
+    as the polynomial has degrees, once. New rows get the mean of their neighbours.
 
     Parameters
     ----------
@@ -287,6 +292,7 @@ class GraphFamily:
 
     def __init__(self, X: Any, graph: KNNGraph) -> None:
         self.X, self.graph = X, graph
+        self._kept: dict[tuple[str, int, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def _laplacians(self) -> dict[str, tuple[Operator, float]]:
@@ -296,46 +302,69 @@ class GraphFamily:
         found = {"all": self.graph.laplacian_, "half": near.laplacian_}
         return {name: (L, max(spectrum_bound(L), 1e-6)) for name, L in found.items()}
 
-    def _kernel(self, neighbours: str, power: int, floor: float) -> GraphFilter:
+    def _filter(self, neighbours: str, kernels: Sequence[GraphKernel]) -> GraphFilter:
+        """Return the polynomials of some kernels over the same neighbours, in one recurrence."""
         L, upper = self._laplacians[neighbours]
-        degree = _degree(power, floor, upper)
-        curve = Chebyshev.interpolate(
-            lambda x: 1.0 / (np.maximum(x, 0.0) ** power + floor**power), degree, [0.0, upper]
-        )
-        return GraphFilter(L, upper, curve.coef)
+        together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
+        degree = max(_degree(*kernel, upper) for kernel in together)
+        curves = [_curve(*kernel, degree, upper) for kernel in kernels]
+        found = GraphFilter(L, upper, np.column_stack(curves))
+        return found.single_precision() if self.X.shape[0] > _SINGLE_ROWS else found
 
-    def _columns(self, kernel: GraphFilter, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return some rows of the kernel's columns of the labelled rows."""
-        found = np.empty((len(rows), len(index)))
-        for block in row_blocks(len(index), _LABELS_AT_ONCE):
-            J = np.zeros((self.X.shape[0], block.stop - block.start))
+    def _columns(
+        self, neighbours: str, kernels: Sequence[GraphKernel], index: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Return some rows of the kernels' columns of some rows, shape (kernels, rows, columns)."""
+        apply, n = self._filter(neighbours, kernels), self.X.shape[0]
+        found = np.empty((len(kernels), len(rows), len(index)))
+
+        def fill(block: slice) -> None:
+            J = np.zeros((n, block.stop - block.start), dtype=apply.coefficients.dtype)
             J[index[block], np.arange(J.shape[1])] = 1.0
-            found[:, block] = kernel(J)[rows]
+            images = apply(J)[rows].reshape(len(rows), len(kernels), -1)
+            found[:, :, block] = images.transpose(1, 0, 2)
+
+        map_blocks(fill, row_blocks(len(index), _LABELS_AT_ONCE))
         return found
 
     def cells(self, labels: Labels, sample: np.ndarray) -> Iterator[Cell]:
         """Yield the settings."""
         l, rows = len(labels.index), np.append(labels.index, sample)
         for neighbours, kernels in GRAPH_KERNELS.items():
-            for power, floor in kernels:
-                kernel = self._kernel(neighbours, power, floor)
-                columns = self._columns(kernel, labels.index, rows)
+            found = self._columns(neighbours, kernels, labels.index, rows)
+            for (power, floor), columns in zip(kernels, found, strict=True):
+                self._kept[neighbours, power, floor] = labels.index, columns[:l].copy()
                 scale = max(float(np.diag(columns[:l]).mean()), 1e-300)
                 columns /= scale
                 settings = {"neighbours": neighbours, "power": power, "floor": floor}
-                settings |= {"scale": scale, "reg": GRAPH_REG}
+                settings |= {"reg": GRAPH_REG, "scale": scale}
                 on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
                 yield Cell(GRAPH, settings, _plain(columns[:l]), GRAPH_REG, on_sample)
 
+    def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
+        """Return a kernel on the labelled rows; only columns of new ones are computed."""
+        old, R_old = self._kept.get(kernel, (np.zeros(0, dtype=int), np.zeros((0, 0))))
+        kept = np.isin(index, old)
+        R = np.empty((len(index), len(index)))
+        place = np.searchsorted(old, index[kept])
+        R[np.ix_(kept, kept)] = R_old[np.ix_(place, place)]
+        if not kept.all():
+            [new] = self._columns(kernel[0], [kernel[1:]], index[~kept], index)
+            R[:, ~kept] = new
+            R[~kept] = new.T
+        self._kept[kernel] = index, R
+        return R
+
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
-        kernel = self._kernel(*(settings[name] for name in ("neighbours", "power", "floor")))
-        R = self._columns(kernel, labels.index, labels.index) / settings["scale"]
+        neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
+        R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
         cell = Cell(GRAPH, settings, _plain(R), settings["reg"], _NONE)
         c, b = cell.solve(labels, slice(None))
-        pull = np.zeros((self.X.shape[0], c.shape[1]))
+        apply = self._filter(neighbours, [(power, floor)])
+        pull = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
         pull[labels.index] = c / settings["scale"]
-        values = kernel(pull) + b
+        values = apply(pull).astype(np.float64) + b
         width = float(self.graph.bandwidth_ or 0.0)
         return values, NeighbourPart(self.X, values, self.graph.n_neighbors, width)
 
@@ -353,6 +382,15 @@ def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:
     shape = W.shape
     W = sp.csr_array((W.data[kept], (places[kept], W.indices[kept])), shape=shape)
     return sp.csr_array(W.maximum(W.T))
+
+
+def _curve(power: int, floor: float, degree: int, upper: float) -> np.ndarray:
+    """Return the Chebyshev coefficients of 1/(xᵖ + εᵖ) on [0, upper]."""
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        return 1.0 / (np.maximum(x, 0.0) ** power + floor**power)
+
+    return Chebyshev.interpolate(kernel, degree, [0.0, upper]).coef
 
 
 def _degree(power: int, floor: float, upper: float) -> int:
