@@ -171,7 +171,8 @@ class Chooser(BaseEstimator):
 
     def _place_labels(self, data: LabelledData) -> Labels:
         index = np.searchsorted(self._rows, data.index)
-        return Labels(index, data.targets, data.weights / data.weights.mean())
+        weights = data.weights / data.weights.mean()
+        return Labels(index, data.targets, weights, self._kinds(data))
 
     # The race.
 
@@ -198,12 +199,11 @@ class Chooser(BaseEstimator):
         return [*entered, MARGIN] if small else entered
 
     def _race(self, X: Any, data: LabelledData) -> Race:
-        labels, kinds = self._labels_in, self._kinds(data)
+        labels = self._labels_in
         rng = np.random.default_rng(self._seed)
         if len(labels.index) > RACE_LABELS:
-            some = _some_of_each(kinds, len(labels.index), rng)
-            labels = labels.take(some)
-            kinds = None if kinds is None else kinds[some]
+            labels = labels.take(_some_of_each(labels.kinds, len(labels.index), rng))
+        kinds = labels.kinds
         free = np.setdiff1d(np.arange(X.shape[0]), self._labels_in.index)
         sample = np.sort(rng.permutation(free)[:SAMPLE_ROWS])
         folds = make_folds(kinds, len(labels.index), self._seed)

@@ -76,15 +76,28 @@ class Labels:
         ±1 for each class against the rest, one column for two classes; or numbers.
     weights : ndarray of shape (l,)
         Weights of the losses.
+    kinds : ndarray of int, shape (l,), or None
+        Number of the class of each; None for targets that are quantities.
     """
 
     index: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
+    kinds: np.ndarray | None = None
 
-    def take(self, places: np.ndarray) -> Labels:
+    def take(self, places: np.ndarray | slice) -> Labels:
         """Return some of them."""
-        return Labels(self.index[places], self.targets[places], self.weights[places])
+        kinds = None if self.kinds is None else self.kinds[places]
+        return Labels(self.index[places], self.targets[places], self.weights[places], kinds)
+
+    @property
+    def even_weights(self) -> np.ndarray:
+        """Weights under which all classes count the same, however many labels they have."""
+        if self.kinds is None:
+            return self.weights
+        sums = np.bincount(self.kinds, weights=self.weights)
+        share = self.weights.sum() / np.count_nonzero(sums)
+        return self.weights * share / sums[self.kinds]
 
 
 @dataclass(frozen=True)
@@ -112,9 +125,16 @@ class Cell:
     on_sample: np.ndarray
 
     def solve(self, labels: Labels, rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return c and b for some of the labels."""
+        """Return c and b for some of the labels.
+
+        Over the graph alone a class with more labels would take rows from the others: there all
+        classes count the same.
+        """
+        weights = labels.weights.copy()
+        if self.family == GRAPH:
+            weights[rows] = labels.take(rows).even_weights
         problem = self.reduction.problem(
-            SquaredLoss(), labels.targets, labels.weights, self.reg, True, rows
+            SquaredLoss(), labels.targets, weights, self.reg, True, rows
         )
         c, b, _ = problem.solve()
         return c, b
