@@ -1,10 +1,10 @@
 """What the default chooses
 ========================
 
-Three sets with six labels a class, and nothing set by hand. The bars show how the decision is shared
-among the families of machines. Where rows follow shapes or fall into clouds, machines that use the
-unlabelled rows decide; where rows are spread evenly, those that see the labels alone keep a larger
-share than elsewhere.
+Three sets with six labels a class, and nothing set by hand. The bars show how the decision is
+shared among the families of machines. Where rows follow shapes or fall into clouds, machines that
+use the unlabelled rows decide; where rows are spread evenly, those that see the labels alone keep a
+larger share than elsewhere.
 
 Run it::
 

@@ -258,9 +258,9 @@ def draw(figure: Any, table: Mapping[tuple[str, int, str], float]) -> None:
             ax.plot(*np.array(points).T, marker="o", label=method, **style)
         ax.set_title(name)
         ax.set_xticks(LABELS)
+        ax.set_xlabel("labels a class")
         ax.grid(alpha=0.3)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
     axes[0].set_ylabel("accuracy on unlabelled rows (%)")
-    figure.supxlabel("labels a class")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
