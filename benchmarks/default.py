@@ -1,7 +1,7 @@
 """The default on all MNIST training rows, ten labels a class: seconds by stage, memory, accuracy.
 
-    make bench NAME=default
-    python benchmarks/default.py --labels 10 --rows 60000
+make bench NAME=default
+python benchmarks/default.py --labels 10 --rows 60000
 """
 
 import argparse
