@@ -149,11 +149,10 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     members = {info.filename: info for info in bag.infolist()}
     if _PAGE not in members or len(members) > _MOST_ARRAYS:
         raise ModelFileError("this is no model file of Lapwing")
-    content = _content(bag, members[_PAGE], min(_LARGEST_PAGE, budget))
-    if len(content) > budget // _UNPACKED:
-        size = format_size(len(content))
-        raise MemoryError(f"its page of {size} is too long for memory_limit: raise it")
-    whole = json.loads(content.decode(), parse_constant=_no)
+    size = members[_PAGE].file_size
+    if budget // _UNPACKED < size <= _LARGEST_PAGE:
+        raise MemoryError(f"its page of {format_size(size)} is too long for memory_limit: raise it")
+    whole = json.loads(_content(bag, members[_PAGE], _LARGEST_PAGE).decode(), parse_constant=_no)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise ModelFileError("this is no model file of Lapwing")
     version = whole.get("version")

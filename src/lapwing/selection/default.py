@@ -86,7 +86,7 @@ class SemiSupervisedClassifier(LabelClassifier, Chooser):
     >>> float(np.mean(model.transduction_ == truth)) > 0.95
     True
     >>> model.report_.chosen
-    'graph'
+    'manifold'
     """
 
     def __init__(
