@@ -516,8 +516,6 @@ def test_page_with_little_to_show(window, tmp_path):
 
 @pytest.mark.parametrize("kind", ["digits", "moons"])
 def test_page_of_a_fitted_classifier(kind, window, tmp_path):
-    if not hasattr(lapwing, "SemiSupervisedClassifier"):
-        pytest.skip("lapwing has no SemiSupervisedClassifier yet")
     if kind == "digits":
         X, truth = (part[:300] for part in load_digits(return_X_y=True))
     else:
@@ -535,8 +533,6 @@ def test_page_of_a_fitted_classifier(kind, window, tmp_path):
 
 
 def test_page_of_a_fitted_regressor(window, tmp_path):
-    if not hasattr(lapwing, "SemiSupervisedRegressor"):
-        pytest.skip("lapwing has no SemiSupervisedRegressor yet")
     X, target = make_moons(200, noise=0.1, random_state=0)
     y = np.where(np.arange(200) < 40, target + X[:, 0], np.nan)
     model = lapwing.SemiSupervisedRegressor().fit(X, y)

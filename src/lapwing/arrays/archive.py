@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -180,6 +181,23 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
         name: _array(bag, members[f"arrays/{name}.npy"], what) for name, what in listed.items()
     }
     return page, arrays
+
+
+def plain(value: Any) -> Any:
+    """Return a value made of JSON's types only."""
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
 
 
 def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, what: Any) -> np.ndarray:

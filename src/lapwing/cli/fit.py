@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.archive import plain
 from ..tables import TableEncoder, read_table
-from .models import add_common, add_reading, check_out, names, plain, print_json
+from .models import add_common, add_reading, check_out, names, print_json
 from .terminal import Progress, print_summary
 
 #: Different whole numbers from which a target is a quantity: if they are many beside the labels,

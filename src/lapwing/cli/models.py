@@ -8,14 +8,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ..arrays.archive import plain
 from ..arrays.memory import parse_size
 from ..tables import TableEncoder
 
@@ -111,23 +109,6 @@ def write_whole(path: Path, text: str) -> None:
 def print_json(result: dict[str, Any]) -> None:
     """Print an object as JSON; numbers that JSON does not have become null."""
     print(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """Return a value made of JSON's types only."""
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

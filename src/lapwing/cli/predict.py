@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.archive import plain
 from ..tables import Table, read_table
-from .models import TableModel, add_common, add_reading, check_out, plain, print_json, write_whole
+from .models import TableModel, add_common, add_reading, check_out, print_json, write_whole
 
 
 def add_command(commands: Any) -> None:

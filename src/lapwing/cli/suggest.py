@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .models import TableModel, add_common, check_out, plain, print_json, text_table, write_whole
+from ..arrays.archive import plain
+from .models import TableModel, add_common, check_out, print_json, text_table, write_whole
 
 
 def add_command(commands: Any) -> None:

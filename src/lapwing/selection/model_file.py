@@ -16,7 +16,7 @@ from ..arrays.archive import ModelFileError, read_archive
 from ..graphs import KNNGraph
 from . import parts
 from .families import FAMILIES, known_settings
-from .parts import check, pack_rows, unpack_rows
+from .parts import check, check_finite, pack_rows, unpack_rows
 from .race import Candidate
 from .report import SelectionReport
 from .scaling import RowScaling
@@ -183,7 +183,7 @@ def _from_file(
         model._given = given >= 0
         model.label_distributions_ = arrays["distributions"]
         check(model.label_distributions_.shape == (n, c))
-        _finite(model.label_distributions_)
+        check_finite(model.label_distributions_)
         model._temperature = model._held_temperature = float(page["temperature"])
         check(0.0 < model._temperature < np.inf)
         columns = 1 if c == 2 else c
@@ -262,9 +262,9 @@ def _scaling(page: dict[str, Any], arrays: dict[str, np.ndarray], d: int) -> Row
     center, factor = arrays.get("scaling.center"), arrays["scaling.factor"]
     check(factor.shape in ((1,), (d,)) and factor.dtype.kind == "f")
     check(center is None or center.shape == (d,))
-    _finite(factor)
+    check_finite(factor)
     if center is not None:
-        _finite(center)
+        check_finite(center)
     return RowScaling(page["scaling"], center, factor)
 
 
@@ -281,10 +281,6 @@ def _places(index: np.ndarray, n: int) -> np.ndarray:
     check(index.ndim == 1 and index.dtype.kind == "i")
     check(len(index) == 0 or (index.min() >= 0 and index.max() < n))
     return index
-
-
-def _finite(array: np.ndarray) -> None:
-    check(array.dtype.kind == "f" and bool(np.isfinite(array).all()))
 
 
 def _of_length(array: np.ndarray, n: int, kind: str) -> np.ndarray:

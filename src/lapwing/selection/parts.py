@@ -197,14 +197,14 @@ def unpack(
             intercept = arrays[f"part{number}.intercept"]
             m = d if gamma is None else at.shape[0]
             check(coef.shape == (m, c) and intercept.shape == (c,))
-            _finite(coef, intercept)
+            check_finite(coef, intercept)
             check(gamma is None or (gamma > 0 and np.isfinite(gamma)))
             parts.append(KernelPart(gamma, None if gamma is None else at, coef, intercept))
         else:
             check(page["part"] == "neighbours")
             on_rows = arrays[f"part{number}.on_rows"]
             check(on_rows.shape == (at.shape[0], c))
-            _finite(on_rows)
+            check_finite(on_rows)
             k, width = int(page["n_neighbors"]), float(page["width"])
             check(k >= 1 and np.isfinite(width))
             parts.append(NeighbourPart(at, on_rows, k, width))
@@ -226,14 +226,14 @@ def unpack_rows(key: str, arrays: dict[str, np.ndarray], d: int | None) -> Any:
     if key in arrays:
         rows = arrays[key]
         check(rows.ndim == 2)
-        _finite(rows)
+        check_finite(rows)
     else:
         data, indices, indptr = (arrays[f"{key}.{name}"] for name in ("data", "indices", "indptr"))
         shape = tuple(int(s) for s in arrays[f"{key}.shape"])
         check(len(shape) == 2 and min(shape) >= 0)
         check(data.ndim == indices.ndim == indptr.ndim == 1 and len(indptr) == shape[0] + 1)
         check(indices.dtype.kind == "i" and indptr.dtype.kind == "i")
-        _finite(data)
+        check_finite(data)
         check(len(data) == len(indices) == indptr[-1] and indptr[0] == 0)
         check(bool(np.all(np.diff(indptr) >= 0)))
         check(len(indices) == 0 or (indices.min() >= 0 and indices.max() < shape[1]))
@@ -242,7 +242,7 @@ def unpack_rows(key: str, arrays: dict[str, np.ndarray], d: int | None) -> Any:
     return rows
 
 
-def _finite(*arrays: np.ndarray) -> None:
+def check_finite(*arrays: np.ndarray) -> None:
     """Refuse arrays that hold anything but finite real numbers."""
     for array in arrays:
         check(array.dtype.kind == "f" and bool(np.isfinite(array).all()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from ..arrays.archive import plain
 from . import families
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .race import AGREEMENT_LABELS, LEAD, Candidate, Race
@@ -82,7 +83,7 @@ class SelectionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold, with None for numbers that are not known."""
-        return _plain(asdict(self))
+        return plain(asdict(self))
 
     @classmethod
     def from_dict(cls, page: dict[str, Any]) -> SelectionReport:
@@ -311,20 +312,3 @@ def _setting(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{value!r} is no setting")
-
-
-def _plain(value: Any) -> Any:
-    """Return numbers, texts, lists and dictionaries that JSON can hold."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value
