@@ -34,9 +34,8 @@ from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
 _FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
 #: First temperature, relative to λ', its decay, and most temperatures (ibid.).
 _FIRST_TEMPERATURE, _COOLING, _TEMPERATURES = 10.0, 1.5, 30
-#: Mean entropy below which labels are decided, and mean change of their probabilities that counts
-#: as none.
-_COLD, _SETTLED = 1e-6, 1e-6
+#: Mean entropy below which labels are decided.
+_COLD = 1e-6
 #: Most rounds of labels and descents in one stage.
 _ROUNDS = 50
 
@@ -154,19 +153,28 @@ class _Descent:
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
         self.small_force = tol * np.abs(force).sum(axis=0)
 
-    def __call__(self, loss: RowLoss, start: np.ndarray) -> Minimum:
+    def __call__(self, loss: RowLoss, start: Minimum, moving: np.ndarray | None = None) -> Minimum:
+        """Return minima near others; columns that are not ``moving`` stay where they are."""
         problem = self.problem
-        return lbfgs(
-            problem.space,
-            loss,
-            problem.reg,
-            start,
+        columns = np.arange(len(problem.reg)) if moving is None else np.flatnonzero(moving)
+        part = lbfgs(
+            problem.space.of_columns(columns),
+            lambda values, which: loss(values, columns[which]),
+            problem.reg[columns],
+            start.vectors[:, columns],
             small_decrease=self.small_decrease,
-            small_gradient=self.small_gradient,
-            small_force=self.small_force,
+            small_gradient=self.small_gradient[columns],
+            small_force=self.small_force[columns],
             max_iter=self.max_iter,
             memory=problem.memory,
         )
+        if len(columns) == len(problem.reg):
+            return part
+        vectors, values = start.vectors.copy(), start.values.copy()
+        objective, converged = start.objective.copy(), start.converged.copy()
+        vectors[:, columns], values[:, columns] = part.vectors, part.values
+        objective[columns], converged[columns] = part.objective, part.converged
+        return Minimum(vectors, objective, values, part.evaluations, converged)
 
 
 def quasi_newton(
@@ -205,14 +213,13 @@ def quasi_newton(
     descend = _Descent(problem, supervised, tol, max_iter)
     if start is None:
         yield (stage := _supervised(problem, descend, supervised))
-        start = stage.minimum.vectors
+        minimum = stage.minimum
     else:
-        annealing = annealing[-1:]
+        minimum, annealing = _begun(problem, start), annealing[-1:]
     for i, share in enumerate(annealing):
-        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), start)
+        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), minimum)
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
         yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, settled)
-        start = minimum.vectors
 
 
 def concave_convex(
@@ -236,15 +243,17 @@ def concave_convex(
     descend = _Descent(problem, supervised, tol, max_iter)
     if start is None:
         yield (stage := _supervised(problem, descend, supervised))
-        start, values = stage.minimum.vectors, stage.minimum.values
+        minimum = stage.minimum
     else:
-        values = problem.values(start)
-    side = np.sign(values[problem.unlabelled])
+        minimum = _begun(problem, start)
+    side = np.sign(minimum.values[problem.unlabelled])
+    settled = np.zeros(len(problem.reg), dtype=bool)
     for round_ in range(1, _ROUNDS + 1):
         on_unlabelled = tangent_loss(side, surrogate_gamma)
-        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, 1.0), start)
-        start, before = minimum.vectors, side
-        side = np.sign(minimum.values[problem.unlabelled])
+        minimum = descend(
+            problem.row_loss(on_labelled, on_unlabelled, 1.0), minimum, moving=~settled
+        )
+        before, side = side, np.sign(minimum.values[problem.unlabelled])
         settled = np.all(side == before, axis=0)
         last = bool(settled.all()) or round_ == _ROUNDS
         yield Stage(f"round {round_}", minimum, minimum.evaluations, settled if last else None)
@@ -266,20 +275,19 @@ def label_switching(
     shares = [1.0]
     if start is None:
         yield (stage := _supervised(problem, descend, supervised))
-        start, values = stage.minimum.vectors, stage.minimum.values
+        minimum = stage.minimum
         steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH)))
         shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
     else:
-        values = problem.values(start)
-    labels = _labels_by_rank(problem, values)
+        minimum = _begun(problem, start)
+    labels = _labels_by_rank(problem, minimum.values)
     for share in shares:
-        evaluations = 0
+        evaluations, settled = 0, np.zeros(len(problem.reg), dtype=bool)
         for _ in range(_ROUNDS):
-            on_unlabelled = hard_label_loss(labels)
-            minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
-            start, before = minimum.vectors, labels
+            loss = problem.row_loss(squared_hinge, hard_label_loss(labels), share)
+            minimum = descend(loss, minimum, moving=~settled)
             evaluations += minimum.evaluations
-            labels = _labels_by_rank(problem, minimum.values)
+            before, labels = labels, _labels_by_rank(problem, minimum.values)
             settled = np.all(labels == before, axis=0)
             if settled.all():
                 break
@@ -292,37 +300,29 @@ def deterministic_annealing(
 ) -> Iterator[Stage]:
     """Yield the temperatures of deterministic annealing, Sindhwani, Keerthi & Chapelle (2006).
 
-    At each temperature probabilities of the labels and functions are found in turn, until the
-    probabilities settle; the given share of the rows is positive on average.
+    Labels are probabilities, of which the given share is positive on average. The source finds
+    them and the functions in turn, at each temperature until both settle. Here the probabilities
+    are those that suit the values best, and each temperature is one descent on what is left: the
+    same minima by far fewer products.
     """
     supervised = problem.row_loss(squared_hinge)
     descend = _Descent(problem, supervised, tol, max_iter)
     temperatures = [_FIRST_TEMPERATURE / _COOLING**i for i in range(_TEMPERATURES)]
-    weights = problem.unlabelled_weights
     if start is None:
         yield (stage := _supervised(problem, descend, supervised))
-        start, values = stage.minimum.vectors, stage.minimum.values
+        minimum = stage.minimum
     else:
-        values, temperatures = problem.values(start), temperatures[-1:]
-    p = np.zeros((len(problem.unlabelled), len(problem.reg)))
+        minimum, temperatures = _begun(problem, start), temperatures[-1:]
     for temperature in temperatures:
-        evaluations = 0
         last = temperature == temperatures[-1]
-        for _ in range(_ROUNDS):
-            before, p = p, _probabilities(problem, values, temperature)
-            on_unlabelled = soft_label_loss(p)
-            # Restarts differ down to the last temperature, where their weights are true again.
-            share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
-            minimum = descend(problem.row_loss(squared_hinge, on_unlabelled, share), start)
-            start, values = minimum.vectors, minimum.values
-            evaluations += minimum.evaluations
-            settled = (weights * np.abs(p - before)).sum(axis=0) < _SETTLED
-            if settled.all():
-                break
-        entropy = (weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
+        # Restarts differ down to the last temperature, where their weights are true again.
+        share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
+        energy = FreeEnergy(problem, temperature, share)
+        minimum = descend(problem.row_loss(squared_hinge, energy, share), minimum)
+        entropy = energy.entropy(minimum.values[problem.unlabelled])
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        end = settled if last else None
-        yield Stage(f"temperature {temperature:.3g}", minimum, evaluations, end)
+        end = minimum.converged if last else None
+        yield Stage(f"temperature {temperature:.3g}", minimum, minimum.evaluations, end)
         if last:
             return
 
@@ -342,21 +342,78 @@ def hard_label_loss(labels: np.ndarray) -> UnlabelledLoss:
     return lambda f, columns: squared_hinge(f, labels[:, columns])
 
 
-def soft_label_loss(p: np.ndarray) -> UnlabelledLoss:
-    """Return the mean squared hinge of rows that are positive with probability p."""
+class FreeEnergy:
+    """Mean squared hinge less temperature times entropy, with the best probabilities of labels.
 
-    def loss(f: np.ndarray, columns: np.ndarray) -> Pair:
+    A row is positive with probability p = 1/(1 + exp((loss(f) − loss(−f))/T − ν)), where ν is such
+    that the given share Σvp of the rows is positive, zero without one. These p are the least of
+    all, so that the derivative with respect to f is that with p held still.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        Whose unlabelled rows these are.
+    temperature : float
+        T, relative to λ'.
+    share : float
+        Of the unlabelled rows, as in `MarginProblem.row_loss`: below one weights are disturbed.
+    """
+
+    def __init__(self, problem: MarginProblem, temperature: float, share: float = 1.0) -> None:
+        weights = problem.unlabelled_weights
+        if problem.disturbance is not None and share < 1.0:
+            weights = weights * problem.disturbance[problem.unlabelled]
+            weights = weights / weights.sum(axis=0)
+        self.temperature = temperature
+        self.ratio = problem.positive_ratio
+        self.weights = np.broadcast_to(weights, (len(weights), len(problem.reg)))
+        self._shift = np.zeros(len(problem.reg))  # ν, where the next search for it begins
+
+    def __call__(self, f: np.ndarray, columns: np.ndarray) -> Pair:
+        """Return values of the rows, whose sum has the returned derivatives."""
         above, above_slope = squared_hinge(f, 1.0)
         below, below_slope = squared_hinge(f, -1.0)
-        share = p[:, columns]
-        value = share * above + (1.0 - share) * below
-        return value, share * above_slope + (1.0 - share) * below_slope
+        p = self.probabilities(f, columns)
+        value = p * above + (1.0 - p) * below - self.temperature * (entr(p) + entr(1.0 - p))
+        if self.ratio is not None:  # the share is met up to rounding: its multiplier mends the sum
+            value -= self.temperature * self._shift[columns] * (p - self.ratio[columns])
+        return value, p * above_slope + (1.0 - p) * below_slope
 
-    return loss
+    def entropy(self, f: np.ndarray) -> np.ndarray:
+        """Return the mean entropy of the labels of each column."""
+        p = self.probabilities(f, np.arange(f.shape[1]))
+        return (self.weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
+
+    def probabilities(self, f: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return p for values (u, k) of the named columns."""
+        gain = (squared_hinge(f, -1.0)[0] - squared_hinge(f, 1.0)[0]) / self.temperature
+        if self.ratio is None:
+            return expit(gain)
+        weights, ratio = self.weights[:, columns], self.ratio[columns]
+        low, high = -gain.max(axis=0) - 40.0, -gain.min(axis=0) + 40.0
+        shift = np.clip(self._shift[columns], low, high)
+        for _ in range(100):  # Newton steps, by bisection where they leave the bracket
+            p = expit(gain + shift)
+            excess = (weights * p).sum(axis=0) - ratio
+            if np.abs(excess).max(initial=0.0) < 1e-12:
+                break
+            high, low = np.where(excess > 0, shift, high), np.where(excess > 0, low, shift)
+            rise = (weights * p * (1.0 - p)).sum(axis=0)
+            newton = shift - excess / np.maximum(rise, 1e-300)
+            inside = (newton > low) & (newton < high)
+            shift = np.where(inside, newton, 0.5 * (low + high))
+        self._shift[columns] = shift
+        return p
+
+
+def _begun(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
+    """Return functions as the start of a descent."""
+    unknown = np.full(len(problem.reg), np.inf)
+    return Minimum(vectors, unknown, problem.values(vectors), 0, np.zeros(len(unknown), dtype=bool))
 
 
 def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:
-    minimum = descend(loss, problem.space.zeros(len(problem.reg)))
+    minimum = descend(loss, _begun(problem, problem.space.zeros(len(problem.reg))))
     return Stage("supervised", minimum, minimum.evaluations)
 
 
@@ -373,24 +430,3 @@ def _labels_by_rank(problem: MarginProblem, values: np.ndarray) -> np.ndarray:
     labels = np.empty_like(f)
     np.put_along_axis(labels, order, np.where(middle <= problem.positive_ratio, 1.0, -1.0), axis=0)
     return labels
-
-
-def _probabilities(problem: MarginProblem, values: np.ndarray, temperature: float) -> np.ndarray:
-    """Return p = 1/(1 + exp((loss(f) − loss(−f) − ν)/T)) with ν such that Σvp is the ratio."""
-    f = values[problem.unlabelled]
-    gain = (squared_hinge(f, -1.0)[0] - squared_hinge(f, 1.0)[0]) / temperature
-    if problem.positive_ratio is None:
-        return expit(gain)
-    low, high = -gain.max(axis=0) - 40.0, -gain.min(axis=0) + 40.0
-    shift = np.clip(0.0, low, high)
-    for _ in range(100):  # Newton steps, by bisection where they leave the bracket
-        p = expit(gain + shift)
-        excess = (problem.unlabelled_weights * p).sum(axis=0) - problem.positive_ratio
-        if np.abs(excess).max(initial=0.0) < 1e-12:
-            break
-        high, low = np.where(excess > 0, shift, high), np.where(excess > 0, low, shift)
-        rise = (problem.unlabelled_weights * p * (1.0 - p)).sum(axis=0)
-        newton = shift - excess / np.maximum(rise, 1e-300)
-        inside = (newton > low) & (newton < high)
-        shift = np.where(inside, newton, 0.5 * (low + high))
-    return p

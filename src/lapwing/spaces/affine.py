@@ -10,6 +10,8 @@ Notation: force is one number a row and column, the derivative of an objective w
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from .kernel_space import KernelSpace, Space
@@ -57,6 +59,14 @@ class AffineSpace:
         if balance is not None:
             coef, values = space.represent(balance[:, None])
             self._center = (values if self._carries_values else coef)[:, 0]
+
+    def of_columns(self, columns: np.ndarray) -> AffineSpace:
+        """Return the space of some of the columns, whose levels may differ."""
+        if self.level is None:
+            return self
+        part = copy(self)
+        part.level = self.level[columns]
+        return part
 
     def zeros(self, n_columns: int) -> np.ndarray:
         """Return the zero functions (the level itself where there is one)."""
