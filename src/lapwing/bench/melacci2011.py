@@ -257,8 +257,13 @@ def _errors_by_fits(
     method: str, split: Split, name: str, points: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
     """Yield the error on V of each grid point, fitted one by one."""
+    K, K_v = _gram(split, name, split.train, split.validation)
+    graph = _graph(name).fit(split.X[split.train])
+    held_out = K_v, split.y[split.validation]
     for point in points:
-        yield fit_and_measure(split, name, method, point)["V"], 0.0
+        machine = make_machine(method, point).set_params(graph=graph)
+        machine.fit(K, split.marks, validation=held_out)
+        yield error(machine.predict(K_v), held_out[1]), 0.0
 
 
 def _graph(name: str) -> KNNGraph:
@@ -332,7 +337,11 @@ def _facemit(data: DataFolder, method: str, repeats: int, weights: list[float] |
         values.setdefault("iterations", []).append(float(machine.n_iter_))
         parts = {"U": split.unlabelled, "V": split.validation, "T": split.test}
         for quantity, rows in parts.items():
-            found, truth = machine.predict(split.X[rows]), split.y[rows]
+            if quantity == "U" and not supervised:
+                found = machine.transduction_[len(split.labelled) :]
+            else:
+                found = machine.predict(split.X[rows])
+            truth = split.y[rows]
             macro = np.mean([error(found[truth == c], truth[truth == c]) for c in (0, 1)])
             values.setdefault(quantity, []).append(float(macro))
     return Outcome(values)
