@@ -1,7 +1,9 @@
 """scikit-learn's own conformance suite."""
 
+import numpy as np
 import pytest
-from sklearn.base import is_classifier
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import (
     check_classifiers_classes,
     check_sample_weight_equivalence_on_dense_data,
@@ -66,42 +68,68 @@ def expected_failed_checks(estimator):
     return failures
 
 
-@parametrize_with_checks(
-    [
-        SemiSupervisedClassifier(),
-        SemiSupervisedRegressor(),
-        LapSVC(),
-        LapSVC(n_landmarks=5),
-        LapRLSClassifier(),
-        LapRLSClassifier(n_landmarks=5),
-        LapRLSRegressor(),
-        LapRLSRegressor(n_landmarks=10),
-        LapSVR(),
-        S3VC(),
-        S3VC(solver="label-switching"),
-        AnchorGraphClassifier(),
-        AnchorGraphClassifier(weights="lae"),
-        EigenfunctionClassifier(),
-        LGCClassifier(),
-        LGCClassifier(solver="iterative", class_prior="labeled"),
-        NystromLGCClassifier(),
-        NFIClassifier(),
-        PVMClassifier(),
-        PVMClassifier("hinge"),
-        PVMRegressor(),
-        LapESVC(),
-        LapESVR(),
-        LapERLSClassifier(),
-        LapERLSRegressor(),
-        LapSVCCV(reg_ambient=FEW, reg_manifold=FEW, cv=2),
-        LapRLSClassifierCV(reg_ambient=FEW, reg_manifold=FEW),
-        LapRLSRegressorCV(reg_ambient=FEW, reg_manifold=FEW),
-        LapSVCPath(cv=None),
-    ],
-    expected_failed_checks=expected_failed_checks,
-)
+ESTIMATORS = [
+    SemiSupervisedClassifier(),
+    SemiSupervisedRegressor(),
+    LapSVC(),
+    LapSVC(n_landmarks=5),
+    LapRLSClassifier(),
+    LapRLSClassifier(n_landmarks=5),
+    LapRLSRegressor(),
+    LapRLSRegressor(n_landmarks=10),
+    LapSVR(),
+    S3VC(),
+    S3VC(solver="label-switching"),
+    AnchorGraphClassifier(),
+    AnchorGraphClassifier(weights="lae"),
+    EigenfunctionClassifier(),
+    LGCClassifier(),
+    LGCClassifier(solver="iterative", class_prior="labeled"),
+    NystromLGCClassifier(),
+    NFIClassifier(),
+    PVMClassifier(),
+    PVMClassifier("hinge"),
+    PVMRegressor(),
+    LapESVC(),
+    LapESVR(),
+    LapERLSClassifier(),
+    LapERLSRegressor(),
+    LapSVCCV(reg_ambient=FEW, reg_manifold=FEW, cv=2),
+    LapRLSClassifierCV(reg_ambient=FEW, reg_manifold=FEW),
+    LapRLSRegressorCV(reg_ambient=FEW, reg_manifold=FEW),
+    LapSVCPath(cv=None),
+]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator", [machine for machine in ESTIMATORS if machine.__sklearn_tags__().input_tags.sparse]
+)
+def test_entries_that_are_stored_in_parts_are_added_up(estimator):
+    rng = np.random.default_rng(0)
+    sides = np.repeat([0, 1], 30)
+    whole = sp.csr_matrix(rng.normal(size=(60, 5)) + 3.0 * sides[:, None])
+    parts = sp.csr_matrix(
+        (np.outer(whole.data, [0.25, 0.75]).ravel(), np.repeat(whole.indices, 2), 2 * whole.indptr)
+    )
+    assert not parts.has_canonical_format
+    found = []
+    for X in (whole, parts):
+        machine = clone(estimator)
+        if "random_state" in machine.get_params():
+            machine.set_params(random_state=0)
+        if is_classifier(machine):
+            machine.fit(X, np.where(np.arange(60) % 6, -1, sides))
+            found.append(machine.decision_function(X))
+        else:
+            machine.fit(X, np.where(np.arange(60) % 6, np.nan, X.toarray()[:, 0]))
+            found.append(machine.predict(X))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert parts.nnz == 2 * whole.nnz  # the user's matrix is as it was
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.memory import format_size, memory_budget
 from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_laplacian
 from ..solvers import fit_smoother
 from ..spaces import kmeans_landmarks
 from .base import draw_seed
-from .checks import check_count, check_magnitude, check_positive
+from .checks import check_count, check_magnitude, check_positive, valid_rows
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelClassifier, LabelledData, one_column, per_class
 
@@ -151,9 +151,7 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         check_positive("reg_manifold", self.reg_manifold)
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, got {self.weights!r}")
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        X = valid_rows(self, X)
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
         # Refuses a bad one before the anchors are looked for.
@@ -213,7 +211,7 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "graph_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = valid_rows(self, X, reset=False)
         return np.asarray(self.graph_(X) @ self.coef_.T)
 
     def __sklearn_tags__(self) -> Any:

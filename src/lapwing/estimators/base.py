@@ -15,12 +15,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..arrays.blocks import without_repeats
 from ..kernels import CallableKernel, Kernel, LinearKernel, PolynomialKernel, make_kernel
 from ..solvers import SolverResult, Step, StoppingRule, drive
 from ..spaces import Function, evaluate, localised
+from .checks import valid_rows
 
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
 _PSD_ROWS = 300
@@ -121,7 +121,7 @@ class KernelEstimator(BaseEstimator):
     def _decide(self, X: Any) -> np.ndarray:
         """Return the values of the fitted functions on new rows, shape (n, columns)."""
         check_is_fitted(self, "result_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = valid_rows(self, X, reset=False)
         coef = self.coef_ if isinstance(self.kernel_, LinearKernel) else self.dual_coef_
         return (
             values_on(self.kernel_, X, getattr(self, "landmarks_", self.X_fit_), coef.T)
@@ -137,16 +137,10 @@ class KernelEstimator(BaseEstimator):
 
 def check_rows(estimator: KernelEstimator, X: Any) -> Any:
     """Return X as a float array or CSR matrix, checked as scikit-learn does."""
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse=False if estimator.kernel == "precomputed" else "csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=2,
-    )
+    X = valid_rows(estimator, X, sparse=estimator.kernel != "precomputed")
     if estimator.kernel == "precomputed" and X.shape[0] != X.shape[1]:
         raise ValueError(f"a precomputed kernel must be a square matrix, got shape {X.shape}")
-    return without_repeats(X)
+    return X
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:

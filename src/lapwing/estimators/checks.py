@@ -7,8 +7,34 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
+from ..arrays.blocks import without_repeats
 from ..graphs.neighbors import LARGEST_VALUE
+
+
+def valid_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool = True,
+    least: int = 2,
+    sparse: bool = True,
+    dtype: Any = (np.float64, np.float32),
+) -> Any:
+    """Return rows as scikit-learn checks them, an array or a CSR matrix without repeated entries.
+
+    New rows (not ``reset``) must have the columns of the fit, and one of them is enough.
+    """
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if sparse else False,
+        dtype=dtype if isinstance(dtype, str) else list(dtype),
+        reset=reset,
+        ensure_min_samples=least if reset else min(least, 1),
+    )
+    return without_repeats(X)
 
 
 def check_count(name: str, value: Any, lowest: int = 1) -> None:

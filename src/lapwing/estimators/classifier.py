@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..kernels import Kernel
 from ..losses import Loss
@@ -26,6 +26,7 @@ from ..solvers import (
     decisions,
 )
 from .base import KernelEstimator, check_rows, check_weights, values_on
+from .checks import valid_rows
 from .manifold import ManifoldEstimator
 from .targets import encode_classes, labelled_rows, one_vs_rest
 
@@ -244,9 +245,7 @@ class ManifoldClassifier(KernelClassifier, ManifoldEstimator):
 
     def _validation_check(self, kernel: Kernel | None, X: Any, validation: Any) -> ValidationCheck:
         X_v, y_v = validation
-        X_v = validate_data(
-            self, X_v, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        X_v = valid_rows(self, X_v, reset=False)
         y_v, known = labelled_rows(y_v, self.unlabeled)
         if not known.any():
             raise ValueError("no validation row is labelled: validation=(X_v, y_v) needs labels")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.memory import format_size, memory_budget
 from ..arrays.threads import row_blocks
@@ -34,7 +34,7 @@ from ..solvers import (
 )
 from ..spaces import Function, KernelSpace, LinearSpace, Space
 from .base import values_on
-from .checks import check_positive
+from .checks import check_positive, valid_rows
 from .classifier import KernelClassifier, LabelledData
 from .docstrings import documented
 from .folds import Fold, fold_weights, labelled_folds
@@ -418,7 +418,7 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
                 f"lam={lambdas.min():.3g} is below the end of the path, {self.lambdas_[-1]:.3g}: "
                 "fit with a smaller lambda_min_ratio, unless f would be rounding there"
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = valid_rows(self, X, reset=False)
         c, b = self._shares(self._paths, self._targets, lambdas)
         shares = np.concatenate([c, -self._ratio * b[:, None, :]], axis=1)
         if np.ndim(lam) == 0:

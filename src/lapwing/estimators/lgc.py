@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from ..arrays.memory import format_size, memory_budget
 from ..graphs import KNNGraph
@@ -25,7 +24,7 @@ from ..solvers.sparse_system import (
     iterative_bytes,
     solve_blocks,
 )
-from .checks import check_count, check_magnitude, check_positive
+from .checks import check_count, check_magnitude, check_positive, valid_rows
 from .class_mass import class_factors, labeled_shares, resolve_prior, warn_lost_mass
 from .classifier import LabelledData, one_column, per_class
 from .graph_choice import resolve_graph
@@ -184,9 +183,7 @@ class LGCClassifier(TransductiveClassifier):
         self
         """
         self._check_parameters()
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        X = valid_rows(self, X)
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
         # Refuses a bad one before the graph is built.

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.blocks import RowBlocks
 from ..solvers import fit_smoother
 from ..spaces import Similarities, tile_rows
-from .checks import check_magnitude, check_positive
+from .checks import check_magnitude, check_positive, valid_rows
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelClassifier, LabelledData, one_column, per_class
 from .docstrings import documented
@@ -137,9 +137,7 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
         check_positive("epsilon", self.epsilon)
         if self.reg_manifold != "scale":
             check_positive("reg_manifold", self.reg_manifold)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        X = valid_rows(self, X)
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
         resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse
@@ -224,7 +222,7 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = valid_rows(self, X, reset=False)
         check_magnitude(X)
         return RowBlocks.of(X).map("values", self._induce, tile_rows(len(self.landmarks_)))
 

@@ -7,11 +7,10 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from ..arrays.blocks import RowBlocks
 from ..spaces import LowRankGraph, Similarities, tile_rows
-from .checks import check_magnitude
+from .checks import check_magnitude, valid_rows
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelledData, one_column, per_class
 from .docstrings import documented
@@ -127,9 +126,7 @@ class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
         if not (isinstance(self.alpha, Real) and 0.0 < float(self.alpha) < 1.0):
             raise ValueError(f"alpha must be more than 0 and less than 1, got {self.alpha!r}")
         self._check_landmarks()
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        X = valid_rows(self, X)
         check_magnitude(X)
         data = self._check_labels(X, y, sample_weight)
         resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse

@@ -16,9 +16,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.blocks import Progress, RowBlocks, open_stream, without_repeats
+from ..arrays.blocks import Progress, RowBlocks, open_stream
 from ..arrays.memory import format_size, memory_budget
 from ..arrays.threads import n_threads
 from ..solvers import decisions, hinge_machine, ridge_machine
@@ -38,6 +38,7 @@ from .checks import (
     check_magnitude,
     check_not_negative,
     check_positive,
+    valid_rows,
 )
 from .classifier import LabelClassifier, LabelledData
 from .docstrings import documented
@@ -179,17 +180,10 @@ class PrototypeEstimator(BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool, least: int = 2) -> Any:
         """Return X as numbers, without a copy of an array or a memory map."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype="numeric",
-            reset=reset,
-            ensure_min_samples=least if reset else min(least, 1),
-        )
+        X = valid_rows(self, X, reset=reset, least=least, dtype="numeric")
         if X.dtype.kind == "f":
             check_magnitude(X, np.float64)  # in which tiles are computed
-        return without_repeats(X)
+        return X
 
     def _check_block(self, number: int, pair: Any) -> tuple[Any, np.ndarray]:
         if not (isinstance(pair, tuple) and len(pair) == 2):

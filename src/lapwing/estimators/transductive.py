@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.threads import row_blocks
+from .checks import valid_rows
 from .classifier import LabelClassifier, LabelledData
 
 #: Numbers in the blocks in which rows are hashed and compared.
@@ -49,7 +50,7 @@ class TransductiveClassifier(LabelClassifier, BaseEstimator):
 
     def _decide(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "transduction_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = valid_rows(self, X, reset=False)
         found = self._row_index.find(X, self.X_fit_)
         if (found < 0).any():
             new = np.flatnonzero(found < 0)

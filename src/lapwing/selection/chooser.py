@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.archive import write_archive
-from ..arrays.blocks import without_repeats
 from ..arrays.memory import format_size, memory_budget
 from ..estimators.base import draw_seed
+from ..estimators.checks import valid_rows
 from ..estimators.classifier import (
     LabelledData,
     fit_temperature,
@@ -85,15 +85,7 @@ class Chooser(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must implement _kinds")
 
     def _check_rows(self, X: Any, reset: bool) -> Any:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-            reset=reset,
-        )
-        return without_repeats(X)
+        return valid_rows(self, X, reset=reset)
 
     def _fit(self, data: LabelledData) -> None:
         """Scale, build the graph, race, blend, store."""
