@@ -10,12 +10,12 @@ from lapwing.graphs.weights import graph_laplacian
 from lapwing.kernels import resolve_gamma
 from lapwing.selection import families
 from lapwing.selection.families import (
-    GraphFamily,
     Labels,
     ManifoldFamily,
     MarginFamily,
     SupervisedFamily,
 )
+from lapwing.selection.graph_family import GraphFamily
 from lapwing.selection.race import Race, make_folds
 from lapwing.selection.scaling import learn_scaling
 

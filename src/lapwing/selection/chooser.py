@@ -31,6 +31,7 @@ from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
 from . import families, model_file, suggestions
 from .families import FAMILIES, GRAPH, MANIFOLD, MARGIN, SUPERVISED, Labels
+from .graph_family import GraphFamily
 from .parts import NeighbourPart, Part, add_up
 from .race import Candidate, Race, make_folds
 from .report import after_refit, make_report
@@ -172,7 +173,7 @@ class Chooser(BaseEstimator):
     def _field(self) -> _Field:
         X = self._scaled
         machines: dict[str, Any] = {SUPERVISED: families.SupervisedFamily(X)}
-        machines[GRAPH] = families.GraphFamily(X, self.graph_)
+        machines[GRAPH] = GraphFamily(X, self.graph_)
         machines[MANIFOLD] = families.ManifoldFamily(X, self.graph_, self._first, self._seed)
         machines[MARGIN] = families.MarginFamily(X, self._seed)
         return _Field(machines)

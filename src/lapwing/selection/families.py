@@ -2,7 +2,8 @@
 
 The first three are linear in the labels: for each of their settings a `Reduction` holds what any
 labels would give, so that folds and classes cost small systems only. The margin machine is not
-convex and is fitted again for each fold. No family looks at a score.
+convex and is fitted again for each fold. The graph machine has a module of its own,
+`graph_family`. No family looks at a score.
 
 Notation: J selects the labelled rows, S the Laplacian, H a basis with HHᵀ = K.
 """
@@ -10,29 +11,22 @@ Notation: J selects the labelled rows, S the Laplacian, H a basis with HHᵀ = K
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.polynomial import Chebyshev
 from sklearn.linear_model import Ridge
 
-from ..arrays.threads import map_blocks, row_blocks
 from ..estimators import S3VC
 from ..graphs import KNNGraph
-from ..graphs.filters import GraphFilter, spectrum_bound
 from ..kernels import gram_operator, resolve_gamma
 from ..losses import SquaredLoss
-from ..operators import DenseOperator, Operator
+from ..operators import DenseOperator
 from ..solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
 from ..spaces import landmark_features
-from .parts import KernelPart, NeighbourPart, Part, kernel_of
-
-#: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
-GraphKernel = tuple[int, float]
+from .parts import KernelPart, Part, kernel_of
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
 FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
@@ -51,17 +45,12 @@ GRAPH_KERNELS = {"all": ((2, 0.01), (3, 0.1)), "half": ((1, 0.01), (2, 0.01))}
 GRAPH_REG = 0.1
 #: Rows of the margin machine at most, and its kernels: width (None: linear) and weight λ.
 MARGIN_ROWS, MARGIN_KERNELS = 3_000, ((None, 1e-2), (2.0, 1e-3))
-#: Error of the polynomial that stands for a graph kernel, as a share of its largest value.
-_FILTER_ERROR = 1e-5
 #: Labels above which only supervised machines are fitted, as explicit functions of few features.
 MOST_LABELS = 3_000
 #: Labels times rows above which the graph machine would take minutes.
 GRAPH_WORK = 2e7
-#: Labels whose columns of a graph kernel are made at a time, on each thread.
-_LABELS_AT_ONCE = 16
-#: Rows above which graph kernels are applied in single precision.
-_SINGLE_ROWS = 10_000
-_NONE = np.empty((0, 0))
+#: The sample of a cell that is fitted, not compared.
+NO_SAMPLE = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -140,6 +129,11 @@ class Cell:
         return c, b
 
 
+def of_kernel(R: np.ndarray) -> Reduction:
+    """Return the reduction of a kernel that is given on the labelled rows."""
+    return Reduction(0.0, (R + R.T) / 2.0, np.ones(len(R)), 0.0, np.empty((0, 0)), lambda x: x)
+
+
 class SupervisedFamily:
     """Least squares on the labelled rows alone, with a linear or Gaussian kernel.
 
@@ -169,7 +163,7 @@ class SupervisedFamily:
             on_sample = np.column_stack([on_sample, np.ones(len(sample))])
             for reg in REGS:
                 settings = {"width": width, "reg": reg}
-                yield Cell(SUPERVISED, settings, _plain(R), reg, on_sample)
+                yield Cell(SUPERVISED, settings, of_kernel(R), reg, on_sample)
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
@@ -179,7 +173,9 @@ class SupervisedFamily:
             part = self._fit_features(gamma, at, settings["reg"], labels)
             return part.values(self.X), part
         rows = kernel.prepare(at)
-        cell = Cell(SUPERVISED, settings, _plain(kernel.block(rows, rows)), settings["reg"], _NONE)
+        cell = Cell(
+            SUPERVISED, settings, of_kernel(kernel.block(rows, rows)), settings["reg"], NO_SAMPLE
+        )
         c, b = cell.solve(labels, slice(None))
         if gamma is None:
             part = KernelPart(None, None, np.asarray(at.T @ c), b)
@@ -264,7 +260,7 @@ class ManifoldFamily:
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
         reduction = self._reductions(labels).at(settings["ratio"])
-        c, b = Cell(MANIFOLD, settings, reduction, settings["reg"], _NONE).solve(
+        c, b = Cell(MANIFOLD, settings, reduction, settings["reg"], NO_SAMPLE).solve(
             labels, slice(None)
         )
         theta, values = reduction.expand(c, b)
@@ -294,135 +290,6 @@ def manifold_bytes(n: int) -> int:
 def margin_bytes(n: int) -> int:
     """Return the memory of the margin machine for n rows: kernel and work of the solver."""
     return 8 * 3 * min(n, MARGIN_ROWS) ** 2
-
-
-class GraphFamily:
-    """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
-
-    A polynomial of the Laplacian stands for the kernel: each label costs as many sparse products
-    as the polynomial has degrees, once. New rows get the mean of their neighbours.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        Scaled rows.
-    graph : KNNGraph
-        Their graph.
-    """
-
-    def __init__(self, X: Any, graph: KNNGraph) -> None:
-        self.X, self.graph = X, graph
-        self._kept: dict[tuple[str, int, float], tuple[np.ndarray, np.ndarray]] = {}
-
-    @cached_property
-    def _laplacians(self) -> dict[str, tuple[Operator, float]]:
-        """For each choice of neighbours the Laplacian and a bound of its spectrum."""
-        half = max(self.graph.n_neighbors // 2, 1)
-        near = KNNGraph.from_affinity(_nearest(self.graph.affinity_, half))
-        found = {"all": self.graph.laplacian_, "half": near.laplacian_}
-        return {name: (L, max(spectrum_bound(L), 1e-6)) for name, L in found.items()}
-
-    def _filter(self, neighbours: str, kernels: Sequence[GraphKernel]) -> GraphFilter:
-        """Return the polynomials of some kernels over the same neighbours, in one recurrence."""
-        L, upper = self._laplacians[neighbours]
-        together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
-        degree = max(_degree(*kernel, upper) for kernel in together)
-        curves = [_curve(*kernel, degree, upper) for kernel in kernels]
-        found = GraphFilter(L, upper, np.column_stack(curves))
-        return found.single_precision() if self.X.shape[0] > _SINGLE_ROWS else found
-
-    def _columns(
-        self, neighbours: str, kernels: Sequence[GraphKernel], index: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
-        """Return some rows of the kernels' columns of some rows, shape (kernels, rows, columns)."""
-        apply, n = self._filter(neighbours, kernels), self.X.shape[0]
-        found = np.empty((len(kernels), len(rows), len(index)))
-
-        def fill(block: slice) -> None:
-            J = np.zeros((n, block.stop - block.start), dtype=apply.coefficients.dtype)
-            J[index[block], np.arange(J.shape[1])] = 1.0
-            images = apply(J)[rows].reshape(len(rows), len(kernels), -1)
-            found[:, :, block] = images.transpose(1, 0, 2)
-
-        map_blocks(fill, row_blocks(len(index), _LABELS_AT_ONCE))
-        return found
-
-    def cells(self, labels: Labels, sample: np.ndarray) -> Iterator[Cell]:
-        """Yield the settings."""
-        l, rows = len(labels.index), np.append(labels.index, sample)
-        for neighbours, kernels in GRAPH_KERNELS.items():
-            found = self._columns(neighbours, kernels, labels.index, rows)
-            for (power, floor), columns in zip(kernels, found, strict=True):
-                self._kept[neighbours, power, floor] = labels.index, columns[:l].copy()
-                scale = max(float(np.diag(columns[:l]).mean()), 1e-300)
-                columns /= scale
-                settings = {"neighbours": neighbours, "power": power, "floor": floor}
-                settings |= {"reg": GRAPH_REG, "scale": scale}
-                on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
-                yield Cell(GRAPH, settings, _plain(columns[:l]), GRAPH_REG, on_sample)
-
-    def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
-        """Return a kernel on the labelled rows; only columns of new ones are computed."""
-        old, R_old = self._kept.get(kernel, (np.zeros(0, dtype=int), np.zeros((0, 0))))
-        kept = np.isin(index, old)
-        R = np.empty((len(index), len(index)))
-        place = np.searchsorted(old, index[kept])
-        R[np.ix_(kept, kept)] = R_old[np.ix_(place, place)]
-        if not kept.all():
-            [new] = self._columns(kernel[0], [kernel[1:]], index[~kept], index)
-            R[:, ~kept] = new
-            R[~kept] = new.T
-        self._kept[kernel] = index, R
-        return R
-
-    def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
-        """Return the values on all rows, and the machine, of one setting fitted to labels."""
-        neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
-        R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
-        cell = Cell(GRAPH, settings, _plain(R), settings["reg"], _NONE)
-        c, b = cell.solve(labels, slice(None))
-        apply = self._filter(neighbours, [(power, floor)])
-        pull = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
-        pull[labels.index] = c / settings["scale"]
-        values = apply(pull).astype(np.float64) + b
-        width = float(self.graph.bandwidth_ or 0.0)
-        return values, NeighbourPart(self.X, values, self.graph.n_neighbors, width)
-
-
-def _plain(R: np.ndarray) -> Reduction:
-    """Return the reduction of a kernel that is given on the labelled rows."""
-    return Reduction(0.0, (R + R.T) / 2.0, np.ones(len(R)), 0.0, _NONE, lambda x: x)
-
-
-def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:
-    """Return the larger weights of each row, k of them: those of its k nearest rows."""
-    places = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    order = np.lexsort((-W.data, places))
-    kept = order[np.arange(len(order)) - W.indptr[places] < k]
-    shape = W.shape
-    W = sp.csr_array((W.data[kept], (places[kept], W.indices[kept])), shape=shape)
-    return sp.csr_array(W.maximum(W.T))
-
-
-def _curve(power: int, floor: float, degree: int, upper: float) -> np.ndarray:
-    """Return the Chebyshev coefficients of 1/(xᵖ + εᵖ) on [0, upper]."""
-
-    def kernel(x: np.ndarray) -> np.ndarray:
-        return 1.0 / (np.maximum(x, 0.0) ** power + floor**power)
-
-    return Chebyshev.interpolate(kernel, degree, [0.0, upper]).coef
-
-
-def _degree(power: int, floor: float, upper: float) -> int:
-    """Return the degree at which a polynomial meets 1/(xᵖ + εᵖ) on [0, upper].
-
-    The error falls by the factor ρ a degree, of the ellipse through the nearest pole.
-    """
-    angles = np.pi * (2 * np.arange(power) + 1) / power
-    poles = 2.0 * floor * np.exp(1j * angles) / upper - 1.0
-    root = np.sqrt(poles * poles - 1.0)
-    rho = float(np.maximum(np.abs(poles + root), np.abs(poles - root)).min())
-    return int(np.ceil(-np.log(_FILTER_ERROR) / np.log(rho)))
 
 
 @dataclass

@@ -1,0 +1,154 @@
+"""The graph machine of the default: kernels of the Laplacian, applied as polynomials of it.
+
+It is one of the `families`, and knows neither scores nor the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.polynomial import Chebyshev
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..graphs import KNNGraph
+from ..graphs.filters import GraphFilter, spectrum_bound
+from ..operators import Operator
+from .families import GRAPH, GRAPH_KERNELS, GRAPH_REG, NO_SAMPLE, Cell, Labels, of_kernel
+from .parts import NeighbourPart, Part
+
+#: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
+GraphKernel = tuple[int, float]
+#: Error of the polynomial that stands for a graph kernel, as a share of its largest value.
+_FILTER_ERROR = 1e-5
+#: Labels whose columns of a graph kernel are made at a time, on each thread.
+_LABELS_AT_ONCE = 16
+#: Rows above which graph kernels are applied in single precision.
+_SINGLE_ROWS = 10_000
+
+
+class GraphFamily:
+    """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
+
+    A polynomial of the Laplacian stands for the kernel: each label costs as many sparse products
+    as the polynomial has degrees, once. New rows get the mean of their neighbours.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Scaled rows.
+    graph : KNNGraph
+        Their graph.
+    """
+
+    def __init__(self, X: Any, graph: KNNGraph) -> None:
+        self.X, self.graph = X, graph
+        self._kept: dict[tuple[str, int, float], tuple[np.ndarray, np.ndarray]] = {}
+
+    @cached_property
+    def _laplacians(self) -> dict[str, tuple[Operator, float]]:
+        """For each choice of neighbours the Laplacian and a bound of its spectrum."""
+        half = max(self.graph.n_neighbors // 2, 1)
+        near = KNNGraph.from_affinity(_nearest(self.graph.affinity_, half))
+        found = {"all": self.graph.laplacian_, "half": near.laplacian_}
+        return {name: (L, max(spectrum_bound(L), 1e-6)) for name, L in found.items()}
+
+    def _filter(self, neighbours: str, kernels: Sequence[GraphKernel]) -> GraphFilter:
+        """Return the polynomials of some kernels over the same neighbours, in one recurrence."""
+        L, upper = self._laplacians[neighbours]
+        together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
+        degree = max(_degree(*kernel, upper) for kernel in together)
+        curves = [_curve(*kernel, degree, upper) for kernel in kernels]
+        found = GraphFilter(L, upper, np.column_stack(curves))
+        return found.single_precision() if self.X.shape[0] > _SINGLE_ROWS else found
+
+    def _columns(
+        self, neighbours: str, kernels: Sequence[GraphKernel], index: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """Return some rows of the kernels' columns of some rows, shape (kernels, rows, columns)."""
+        apply, n = self._filter(neighbours, kernels), self.X.shape[0]
+        found = np.empty((len(kernels), len(rows), len(index)))
+
+        def fill(block: slice) -> None:
+            J = np.zeros((n, block.stop - block.start), dtype=apply.coefficients.dtype)
+            J[index[block], np.arange(J.shape[1])] = 1.0
+            images = apply(J)[rows].reshape(len(rows), len(kernels), -1)
+            found[:, :, block] = images.transpose(1, 0, 2)
+
+        map_blocks(fill, row_blocks(len(index), _LABELS_AT_ONCE))
+        return found
+
+    def cells(self, labels: Labels, sample: np.ndarray) -> Iterator[Cell]:
+        """Yield the settings."""
+        l, rows = len(labels.index), np.append(labels.index, sample)
+        for neighbours, kernels in GRAPH_KERNELS.items():
+            found = self._columns(neighbours, kernels, labels.index, rows)
+            for (power, floor), columns in zip(kernels, found, strict=True):
+                self._kept[neighbours, power, floor] = labels.index, columns[:l].copy()
+                scale = max(float(np.diag(columns[:l]).mean()), 1e-300)
+                columns /= scale
+                settings = {"neighbours": neighbours, "power": power, "floor": floor}
+                settings |= {"reg": GRAPH_REG, "scale": scale}
+                on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
+                yield Cell(GRAPH, settings, of_kernel(columns[:l]), GRAPH_REG, on_sample)
+
+    def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
+        """Return a kernel on the labelled rows; only columns of new ones are computed."""
+        old, R_old = self._kept.get(kernel, (np.zeros(0, dtype=int), np.zeros((0, 0))))
+        kept = np.isin(index, old)
+        R = np.empty((len(index), len(index)))
+        place = np.searchsorted(old, index[kept])
+        R[np.ix_(kept, kept)] = R_old[np.ix_(place, place)]
+        if not kept.all():
+            [new] = self._columns(kernel[0], [kernel[1:]], index[~kept], index)
+            R[:, ~kept] = new
+            R[~kept] = new.T
+        self._kept[kernel] = index, R
+        return R
+
+    def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
+        """Return the values on all rows, and the machine, of one setting fitted to labels."""
+        neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
+        R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
+        cell = Cell(GRAPH, settings, of_kernel(R), settings["reg"], NO_SAMPLE)
+        c, b = cell.solve(labels, slice(None))
+        apply = self._filter(neighbours, [(power, floor)])
+        pull = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
+        pull[labels.index] = c / settings["scale"]
+        values = apply(pull).astype(np.float64) + b
+        width = float(self.graph.bandwidth_ or 0.0)
+        return values, NeighbourPart(self.X, values, self.graph.n_neighbors, width)
+
+
+def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:
+    """Return the larger weights of each row, k of them: those of its k nearest rows."""
+    places = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    order = np.lexsort((-W.data, places))
+    kept = order[np.arange(len(order)) - W.indptr[places] < k]
+    shape = W.shape
+    W = sp.csr_array((W.data[kept], (places[kept], W.indices[kept])), shape=shape)
+    return sp.csr_array(W.maximum(W.T))
+
+
+def _curve(power: int, floor: float, degree: int, upper: float) -> np.ndarray:
+    """Return the Chebyshev coefficients of 1/(xᵖ + εᵖ) on [0, upper]."""
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        return 1.0 / (np.maximum(x, 0.0) ** power + floor**power)
+
+    return Chebyshev.interpolate(kernel, degree, [0.0, upper]).coef
+
+
+def _degree(power: int, floor: float, upper: float) -> int:
+    """Return the degree at which a polynomial meets 1/(xᵖ + εᵖ) on [0, upper].
+
+    The error falls by the factor ρ a degree, of the ellipse through the nearest pole.
+    """
+    angles = np.pi * (2 * np.arange(power) + 1) / power
+    poles = 2.0 * floor * np.exp(1j * angles) / upper - 1.0
+    root = np.sqrt(poles * poles - 1.0)
+    rho = float(np.maximum(np.abs(poles + root), np.abs(poles - root)).min())
+    return int(np.ceil(-np.log(_FILTER_ERROR) / np.log(rho)))
