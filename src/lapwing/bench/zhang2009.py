@@ -95,7 +95,7 @@ def jobs(mode: str) -> list[Job]:
         "rows": [1_000, 2_000, 5_000, 10_000, 20_000, 29_270],
         "labels a class": [5, 10, 20, 50, 100, 200],
         "prototypes": [20, 50, 100, 200, 400, 800],
-        "draws": {"quick": 1, "standard": 3, "full": 30}[mode],
+        "draws": {"quick": 1, "standard": 2, "full": 30}[mode],
     }
     if mode == "quick":
         sizes = {"rows": [1000, 2000], "labels a class": [5], "prototypes": [20], "draws": 1}

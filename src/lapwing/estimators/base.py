@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import CallableKernel, Kernel, LinearKernel, PolynomialKernel, make_kernel
 from ..solvers import SolverResult, Step, StoppingRule, drive
 from ..spaces import Function, evaluate, localised
@@ -24,6 +25,8 @@ from .checks import valid_rows
 
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
 _PSD_ROWS = 300
+#: Side of the tiles in which it is checked for being symmetric.
+_TILE = 256
 
 
 class KernelEstimator(BaseEstimator):
@@ -161,10 +164,20 @@ def values_on(kernel: Kernel | None, X_new: Any, X: Any, coef: np.ndarray) -> np
 
 
 def _check_gram(K: np.ndarray) -> None:
-    scale = float(np.abs(K).max(initial=0.0))
-    if not np.allclose(K, K.T, rtol=0, atol=1e-8 * max(scale, 1e-300)):
+    """Refuse a matrix that is not symmetric or not positive semidefinite; tiles need no memory."""
+    n = len(K)
+
+    def look(rows: slice) -> tuple[float, float]:
+        odd = 0.0
+        for start in range(rows.start, n, _TILE):
+            columns = slice(start, start + _TILE)
+            odd = max(odd, float(np.abs(K[rows, columns] - K[columns, rows].T).max()))
+        return odd, float(np.abs(K[rows]).max())
+
+    odd, scale = np.max(map_blocks(look, row_blocks(n, _TILE)), axis=0)
+    if odd > 1e-8 * scale:
         raise ValueError("the precomputed kernel is not symmetric: pass K with K equal to K.T")
-    _check_semidefinite(K[np.ix_(*[_sample(len(K))] * 2)])
+    _check_semidefinite(K[np.ix_(*[_sample(n)] * 2)])
 
 
 def draw_seed(random_state: Any) -> int:

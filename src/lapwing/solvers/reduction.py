@@ -35,8 +35,8 @@ from ..losses import Loss
 from ..operators import DenseOperator, Operator
 from .reduced import ReducedProblem
 
-#: Columns of I + μSK that are formed at once.
-COLUMN_BLOCK = 256
+#: Columns of I + μSK that are formed at once; more would leave the cache between products with L.
+COLUMN_BLOCK = 64
 #: Entries of a block of columns in products with the smoothness.
 _BLOCK_ENTRIES = 16_000_000
 #: Condition of I + μM above which its solutions are refined.
