@@ -233,6 +233,22 @@ def test_fitted_to(kind):
     assert graph.set_params(n_neighbors=3).fitted_to(kind(X))
 
 
+def test_fitted_to_rows_however_they_are_stored():
+    whole = sp.csr_matrix(normal(20, 3))
+    halves = (np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr)
+    parts = sp.csr_matrix(halves, shape=whole.shape)
+    backwards = sp.csr_matrix(whole)
+    for row in range(20):
+        part = slice(backwards.indptr[row], backwards.indptr[row + 1])
+        backwards.indices[part] = backwards.indices[part][::-1].copy()
+        backwards.data[part] = backwards.data[part][::-1].copy()
+    backwards.has_sorted_indices = False
+    for X in (whole, parts, backwards):
+        graph = KNNGraph(3).fit(X)
+        for other in (whole, parts, backwards):
+            assert graph.fitted_to(other)
+
+
 def test_clone_keeps_the_fit_and_is_independent():
     X = normal(20, 3)
     graph = KNNGraph(3).fit(X)

@@ -21,7 +21,8 @@ from lapwing.solvers import (
     lbfgs,
     quasi_newton,
 )
-from lapwing.solvers.s3vm import FreeEnergy, _labels_by_rank, hard_label_loss, tangent_loss
+from lapwing.solvers.free_energy import FreeEnergy
+from lapwing.solvers.s3vm import _labels_by_rank, hard_label_loss, tangent_loss
 from lapwing.spaces import (
     AffineSpace,
     KernelSpace,
@@ -207,8 +208,8 @@ def test_gradient_of_the_objective(kind, constant, on_labelled, on_unlabelled, s
     np.testing.assert_allclose(full.dot(gradient, direction), rise, atol=1e-6 * scale.max() + 1e-7)
 
 
-def test_gradient_of_the_concave_convex_bound_and_of_soft_labels():
-    # The two losses that are built inside of the methods, seen through their minima.
+def test_descents_on_the_concave_convex_bound_and_on_the_free_energy_converge():
+    # Losses with wrong derivatives would not.
     X, sides = clusters()
     for method in ("cccp", "annealing"):
         problem = make_problem(X, sides, ratio=0.5, hold=method == "cccp")
@@ -481,8 +482,9 @@ def test_label_switching_from_a_start_takes_the_naive_rounds():
 
 
 def probabilities(problem, values, temperature):
-    energy = FreeEnergy(problem, temperature)
-    return energy.probabilities(values[problem.unlabelled], np.arange(values.shape[1]))
+    f = values[problem.unlabelled]
+    weights = np.full(f.shape, 1.0 / len(f))
+    return FreeEnergy(temperature, weights, problem.positive_ratio).probabilities(f)
 
 
 @pytest.mark.parametrize("temperature", [10.0, 1.0, 1e-2, 1e-4])
@@ -519,43 +521,68 @@ def test_cold_probabilities_are_labels_by_rank():
 
 @pytest.mark.parametrize("ratio", [None, 0.3])
 @pytest.mark.parametrize("temperature", [10.0, 0.5, 0.05])
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_free_energy_is_the_least_over_all_probabilities(temperature, ratio, share):
+def test_free_energy_is_the_least_over_all_probabilities(temperature, ratio):
+    rng = np.random.default_rng(0)
+    f, columns = rng.normal(size=(20, 2)), np.array([2, 0])
+    weights = rng.exponential(size=(20, 3))
+    energy = FreeEnergy(temperature, weights, None if ratio is None else np.full(3, ratio))
+    found = (weights[:, columns] * energy(f, columns)[0]).sum(axis=0)
+    even = 0.5 if ratio is None else ratio
+    most = -even * np.log(even) - (1 - even) * np.log(1 - even)
+    for k in range(2):
+        v = weights[:, columns[k]]
+
+        def at(p, k=k, v=v):
+            hinge = p * np.maximum(1 - f[:, k], 0) ** 2 + (1 - p) * np.maximum(1 + f[:, k], 0) ** 2
+            entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
+            return v @ (hinge - temperature * (entropy - most))
+
+        share = {"type": "eq", "fun": lambda p, v=v: v @ p / v.sum() - ratio}
+        least = minimize(
+            at, np.full(20, even), bounds=[(1e-9, 1 - 1e-9)] * 20,
+            constraints=() if ratio is None else share, method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-12},
+        )  # fmt: skip
+        assert found[k] == pytest.approx(least.fun, rel=1e-5, abs=1e-5)
+        assert found[k] > 0.0
+
+
+@pytest.mark.parametrize("ratio", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("temperature", [10.0, 0.5, 0.05])
+@pytest.mark.parametrize("share", [1.0, np.nextafter(1.0, 0.0)])
+def test_derivative_of_the_free_energy_as_annealing_has_it(temperature, ratio, share):
     rng = np.random.default_rng(0)
     X, sides = clusters(n=26)
     problem = make_problem(X, sides, ratio=ratio, columns=3)
-    problem = replace(problem, disturbance=rng.exponential(size=(26, 3)))
-    energy = FreeEnergy(problem, temperature, share)
-    f, columns = rng.normal(size=(20, 2)), np.array([2, 0])
-    weights = np.full((20, 2), 1 / 20)
-    if share < 1.0:
-        weights = problem.disturbance[6:][:, columns]
-        weights = weights / weights.sum(axis=0)
+    weights = rng.exponential(size=(20, 3))
+    weights[:4] = 0.0
+    problem = replace(
+        problem,
+        disturbance=rng.exponential(size=(26, 3)),
+        unlabelled_weights=weights / weights.sum(axis=0),
+    )
+    energy = FreeEnergy(temperature, problem.weights(share)[1], problem.positive_ratio)
+    loss = problem.row_loss(squared_hinge, energy, share)
+    f, columns = rng.normal(size=(26, 2)), np.array([2, 0])
+    _, slope = loss(f, columns)
+    for row in range(26):  # a share of labels ties the rows together
+        step = np.where(np.arange(26) == row, 1e-5, 0.0)[:, None]
+        change = (loss(f + step, columns)[0] - loss(f - step, columns)[0]) / 2e-5
+        np.testing.assert_allclose(slope[row], change, atol=1e-7)
 
-    def total(values):
-        return (weights * energy(values, columns)[0]).sum(axis=0)
 
-    # Against the derivative, a row at a time: a share of labels ties the rows together.
-    slope = weights * energy(f, columns)[1]
-    for row in range(20):
-        step = np.where(np.arange(20) == row, 1e-5, 0.0)[:, None]
-        change = (total(f + step) - total(f - step)) / 2e-5
-        np.testing.assert_allclose(slope[row], change, atol=1e-8)
-    # Against other probabilities with the same share.
-    for k in range(2):
-
-        def at(p, k=k):
-            hinge = p * np.maximum(1 - f[:, k], 0) ** 2 + (1 - p) * np.maximum(1 + f[:, k], 0) ** 2
-            entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
-            return weights[:, k] @ (hinge - temperature * entropy)
-
-        constraints = {"type": "eq", "fun": lambda p, k=k: weights[:, k] @ p - ratio}
-        least = minimize(
-            at, np.full(20, 0.5 if ratio is None else ratio), bounds=[(1e-9, 1 - 1e-9)] * 20,
-            constraints=() if ratio is None else constraints, method="SLSQP",
-            options={"maxiter": 500, "ftol": 1e-12},
-        )  # fmt: skip
-        assert total(f)[k] == pytest.approx(least.fun, rel=1e-5, abs=1e-6)
+def test_rows_in_a_tie_do_not_hold_up_the_search_for_their_probability(monkeypatch):
+    # Three quarters of the rows share a value, and half of all are to be positive.
+    f = np.repeat([[5.0, 1.0], [-1.0, 2.0]], [30, 10], axis=0)
+    calls = []
+    monkeypatch.setattr(
+        "lapwing.solvers.free_energy.expit", lambda x: calls.append(1) or 1 / (1 + np.exp(-x))
+    )
+    energy = FreeEnergy(1e-4, np.full((40, 2), 1 / 40), np.full(2, 0.5))
+    with np.errstate(over="ignore"):
+        p = energy.probabilities(f)
+    np.testing.assert_allclose(p.mean(axis=0), 0.5, atol=1e-9)
+    assert len(calls) < 70
 
 
 def test_annealing_finds_what_probabilities_and_functions_in_turn_find():
@@ -567,13 +594,40 @@ def test_annealing_finds_what_probabilities_and_functions_in_turn_find():
         temperature = 10.0 / 1.5**i
         assert stage.name == f"temperature {temperature:.3g}"
         for _ in range(400):  # the two steps of the source
+            before = f
             p = probabilities(problem, f[:, None], temperature)[:, 0]
             doubled = np.vstack([X[:6], X[6:], X[6:]])
             y = np.concatenate([sides[:6], np.ones(34), -np.ones(34)])
             weights = np.concatenate([np.full(6, 1 / 6), 0.5 * p / 34, 0.5 * (1 - p) / 34])
             _, w = squared_hinge_machine(doubled, y, weights)
             f = X @ w[:2] + w[2]
+            if np.abs(f - before).max() < 1e-10:
+                break
         np.testing.assert_allclose(stage.minimum.values[:, 0], f, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["cccp", "label-switching"])
+def test_settled_columns_rest(method, monkeypatch):
+    X, sides = clusters(n=60, gap=0.5, seed=3)
+    hold = method == "cccp"
+    # The second column hears nothing of unlabelled rows, so that their labels settle at once.
+    problem = make_problem(
+        X, sides, ratio=[0.5, 0.5], columns=2, hold=hold, reg_unlabeled=np.array([2.0, 1e-12])
+    )
+    moved = []
+
+    def watched(space, loss, reg, start, **options):
+        moved.append(len(reg))
+        return lbfgs(space, loss, reg, start, **options)
+
+    monkeypatch.setattr("lapwing.solvers.s3vm.lbfgs", watched)
+    stages = list(METHODS[method](problem))
+    assert moved[0] == 2
+    assert 1 in moved
+    assert stages[-1].settled.all()
+    alone = make_problem(X, sides, ratio=0.5, hold=hold, reg_unlabeled=np.array([2.0]))
+    own = list(METHODS[method](alone))[-1].minimum
+    np.testing.assert_allclose(stages[-1].minimum.values[:, [0]], own.values, atol=1e-6)
 
 
 def test_annealing_ends_with_decided_labels():

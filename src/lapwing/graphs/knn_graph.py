@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..arrays.blocks import without_repeats
 from ..operators import Operator, PowerOperator, SparseOperator
 from .neighbors import METRICS, nearest_neighbors, resolve_backend
 from .points import squared_norms
@@ -138,7 +139,7 @@ class KNNGraph(BaseEstimator):
             The fitted graph itself.
         """
         self._check_parameters()
-        X = validate_data(self, X, **self._input_rules())
+        X = without_repeats(validate_data(self, X, **self._input_rules()))
         n = X.shape[0]
         k = min(int(self.n_neighbors), n - 1)
         if k < self.n_neighbors:
@@ -205,7 +206,8 @@ class KNNGraph(BaseEstimator):
             return False
         if self._checksum is None:
             return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
-        return _checksum(check_array(X, **self._input_rules())) == self._checksum
+        X = without_repeats(check_array(X, **self._input_rules()))
+        return _checksum(X) == self._checksum
 
     def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
         """The k smallest eigenvalues of the Laplacian L, with their eigenvectors.

@@ -129,7 +129,7 @@ class Cell:
         return c, b
 
 
-def of_kernel(R: np.ndarray) -> Reduction:
+def kernel_reduction(R: np.ndarray) -> Reduction:
     """Return the reduction of a kernel that is given on the labelled rows."""
     return Reduction(0.0, (R + R.T) / 2.0, np.ones(len(R)), 0.0, np.empty((0, 0)), lambda x: x)
 
@@ -163,7 +163,7 @@ class SupervisedFamily:
             on_sample = np.column_stack([on_sample, np.ones(len(sample))])
             for reg in REGS:
                 settings = {"width": width, "reg": reg}
-                yield Cell(SUPERVISED, settings, of_kernel(R), reg, on_sample)
+                yield Cell(SUPERVISED, settings, kernel_reduction(R), reg, on_sample)
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
@@ -173,9 +173,8 @@ class SupervisedFamily:
             part = self._fit_features(gamma, at, settings["reg"], labels)
             return part.values(self.X), part
         rows = kernel.prepare(at)
-        cell = Cell(
-            SUPERVISED, settings, of_kernel(kernel.block(rows, rows)), settings["reg"], NO_SAMPLE
-        )
+        reduction = kernel_reduction(kernel.block(rows, rows))
+        cell = Cell(SUPERVISED, settings, reduction, settings["reg"], NO_SAMPLE)
         c, b = cell.solve(labels, slice(None))
         if gamma is None:
             part = KernelPart(None, None, np.asarray(at.T @ c), b)

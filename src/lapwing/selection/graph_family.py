@@ -17,7 +17,7 @@ from ..arrays.threads import map_blocks, row_blocks
 from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators import Operator
-from .families import GRAPH, GRAPH_KERNELS, GRAPH_REG, NO_SAMPLE, Cell, Labels, of_kernel
+from .families import GRAPH, GRAPH_KERNELS, GRAPH_REG, NO_SAMPLE, Cell, Labels, kernel_reduction
 from .parts import NeighbourPart, Part
 
 #: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
@@ -93,7 +93,7 @@ class GraphFamily:
                 settings = {"neighbours": neighbours, "power": power, "floor": floor}
                 settings |= {"reg": GRAPH_REG, "scale": scale}
                 on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
-                yield Cell(GRAPH, settings, of_kernel(columns[:l]), GRAPH_REG, on_sample)
+                yield Cell(GRAPH, settings, kernel_reduction(columns[:l]), GRAPH_REG, on_sample)
 
     def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
         """Return a kernel on the labelled rows; only columns of new ones are computed."""
@@ -113,7 +113,7 @@ class GraphFamily:
         """Return the values on all rows, and the machine, of one setting fitted to labels."""
         neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
         R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
-        cell = Cell(GRAPH, settings, of_kernel(R), settings["reg"], NO_SAMPLE)
+        cell = Cell(GRAPH, settings, kernel_reduction(R), settings["reg"], NO_SAMPLE)
         c, b = cell.solve(labels, slice(None))
         apply = self._filter(neighbours, [(power, floor)])
         pull = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)

@@ -21,13 +21,13 @@ Columns may be classes, restarts or folds: nothing here knows which.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import entr, expit
 
 from ..losses.margin import Pair, bump, smooth_hinge, squared_hinge, two_sided_hinge
 from ..spaces import AffineSpace
+from .free_energy import FreeEnergy
 from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
 
 #: First weight of the unlabelled rows, relative to λ', and its growth (Sindhwani & Keerthi, 2006).
@@ -85,6 +85,13 @@ class MarginProblem:
         level = self.space.level
         return self.space.values(vectors) + (0.0 if level is None else level)
 
+    def weights(self, share: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return w and v, disturbed as long as the share of the unlabelled rows is below one."""
+        w, v = self.labelled_weights, self.unlabelled_weights
+        if self.disturbance is None or share >= 1.0:
+            return w, v
+        return w * self.disturbance[self.labelled], v * self.disturbance[self.unlabelled]
+
     def row_loss(
         self,
         on_labelled: Callable[[np.ndarray, np.ndarray], Pair],
@@ -95,9 +102,8 @@ class MarginProblem:
 
         ``on_labelled`` takes values and targets, ``on_unlabelled`` values and column numbers.
         """
-        w, v = self.labelled_weights, share * self.reg_unlabeled * self.unlabelled_weights
-        if self.disturbance is not None and share < 1.0:
-            w, v = w * self.disturbance[self.labelled], v * self.disturbance[self.unlabelled]
+        w, v = self.weights(share)
+        v = share * self.reg_unlabeled * v
 
         def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             force = np.zeros(values.shape)
@@ -302,12 +308,13 @@ def deterministic_annealing(
 
     Labels are probabilities, of which the given share is positive on average. The source finds
     them and the functions in turn, at each temperature until both settle. Here the probabilities
-    are those that suit the values best, and each temperature is one descent on what is left: the
-    same minima by far fewer products.
+    are those that suit the values best, and each temperature is one descent on what is left: to
+    the same stationary points by far fewer products.
     """
     supervised = problem.row_loss(squared_hinge)
     descend = _Descent(problem, supervised, tol, max_iter)
     temperatures = [_FIRST_TEMPERATURE / _COOLING**i for i in range(_TEMPERATURES)]
+    c = len(problem.reg)
     if start is None:
         yield (stage := _supervised(problem, descend, supervised))
         minimum = stage.minimum
@@ -317,12 +324,17 @@ def deterministic_annealing(
         last = temperature == temperatures[-1]
         # Restarts differ down to the last temperature, where their weights are true again.
         share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
-        energy = FreeEnergy(problem, temperature, share)
+        _, weights = problem.weights(share)
+        weights = np.broadcast_to(weights, (len(weights), c))
+        energy = FreeEnergy(temperature, weights, problem.positive_ratio)
         minimum = descend(problem.row_loss(squared_hinge, energy, share), minimum)
-        entropy = energy.entropy(minimum.values[problem.unlabelled])
+        entropy, without = energy.entropy(minimum.values[problem.unlabelled])
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        end = minimum.converged if last else None
-        yield Stage(f"temperature {temperature:.3g}", minimum, minimum.evaluations, end)
+        # Told is the mean loss alone, which the next temperature does not change.
+        objective = minimum.objective - share * problem.reg_unlabeled * without
+        told = replace(minimum, objective=objective)
+        end = np.ones(c, dtype=bool) if last else None
+        yield Stage(f"temperature {temperature:.3g}", told, minimum.evaluations, end)
         if last:
             return
 
@@ -340,70 +352,6 @@ def tangent_loss(side: np.ndarray, sharpness: float) -> UnlabelledLoss:
 def hard_label_loss(labels: np.ndarray) -> UnlabelledLoss:
     """Return the squared hinge of rows with labels ±1."""
     return lambda f, columns: squared_hinge(f, labels[:, columns])
-
-
-class FreeEnergy:
-    """Mean squared hinge less temperature times entropy, with the best probabilities of labels.
-
-    A row is positive with probability p = 1/(1 + exp((loss(f) − loss(−f))/T − ν)), where ν is such
-    that the given share Σvp of the rows is positive, zero without one. These p are the least of
-    all, so that the derivative with respect to f is that with p held still.
-
-    Parameters
-    ----------
-    problem : MarginProblem
-        Whose unlabelled rows these are.
-    temperature : float
-        T, relative to λ'.
-    share : float
-        Of the unlabelled rows, as in `MarginProblem.row_loss`: below one weights are disturbed.
-    """
-
-    def __init__(self, problem: MarginProblem, temperature: float, share: float = 1.0) -> None:
-        weights = problem.unlabelled_weights
-        if problem.disturbance is not None and share < 1.0:
-            weights = weights * problem.disturbance[problem.unlabelled]
-            weights = weights / weights.sum(axis=0)
-        self.temperature = temperature
-        self.ratio = problem.positive_ratio
-        self.weights = np.broadcast_to(weights, (len(weights), len(problem.reg)))
-        self._shift = np.zeros(len(problem.reg))  # ν, where the next search for it begins
-
-    def __call__(self, f: np.ndarray, columns: np.ndarray) -> Pair:
-        """Return values of the rows, whose sum has the returned derivatives."""
-        above, above_slope = squared_hinge(f, 1.0)
-        below, below_slope = squared_hinge(f, -1.0)
-        p = self.probabilities(f, columns)
-        value = p * above + (1.0 - p) * below - self.temperature * (entr(p) + entr(1.0 - p))
-        if self.ratio is not None:  # the share is met up to rounding: its multiplier mends the sum
-            value -= self.temperature * self._shift[columns] * (p - self.ratio[columns])
-        return value, p * above_slope + (1.0 - p) * below_slope
-
-    def entropy(self, f: np.ndarray) -> np.ndarray:
-        """Return the mean entropy of the labels of each column."""
-        p = self.probabilities(f, np.arange(f.shape[1]))
-        return (self.weights * (entr(p) + entr(1.0 - p))).sum(axis=0)
-
-    def probabilities(self, f: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return p for values (u, k) of the named columns."""
-        gain = (squared_hinge(f, -1.0)[0] - squared_hinge(f, 1.0)[0]) / self.temperature
-        if self.ratio is None:
-            return expit(gain)
-        weights, ratio = self.weights[:, columns], self.ratio[columns]
-        low, high = -gain.max(axis=0) - 40.0, -gain.min(axis=0) + 40.0
-        shift = np.clip(self._shift[columns], low, high)
-        for _ in range(100):  # Newton steps, by bisection where they leave the bracket
-            p = expit(gain + shift)
-            excess = (weights * p).sum(axis=0) - ratio
-            if np.abs(excess).max(initial=0.0) < 1e-12:
-                break
-            high, low = np.where(excess > 0, shift, high), np.where(excess > 0, low, shift)
-            rise = (weights * p * (1.0 - p)).sum(axis=0)
-            newton = shift - excess / np.maximum(rise, 1e-300)
-            inside = (newton > low) & (newton < high)
-            shift = np.where(inside, newton, 0.5 * (low + high))
-        self._shift[columns] = shift
-        return p
 
 
 def _begun(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
