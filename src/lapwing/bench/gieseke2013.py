@@ -84,14 +84,14 @@ EFFORT: dict[str, dict[str, tuple[int, list[int]]]] = {
     "quick": {"": (1, [-10, 0, 10]), "TSVMlin": (1, [-6]), "DA": (1, [-6])},
     "standard": {
         "": (3, list(range(-10, 11, 2))),
-        "TSVMlin": (2, list(range(-10, 11, 4))),
-        "DA": (1, [-9, -3, 3, 9]),
+        "TSVMlin": (3, list(range(-10, 11, 4))),
+        "DA": (3, list(range(-10, 11, 4))),
     },
     "full": {"": (10, list(range(-10, 11)))},
 }
 THINNED = {
     "quick": "one partition of 10, 3 of 21 values of λ, 1 for TSVMlin and DA, one row a set",
-    "standard": "3 partitions of 10 and 11 of 21 values of λ, 2 and 6 for TSVMlin, 1 and 4 for DA",
+    "standard": "3 partitions of 10, and 11 of 21 values of λ, 6 for TSVMlin and DA",
     "full": "",
 }
 
