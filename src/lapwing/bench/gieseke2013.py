@@ -495,7 +495,8 @@ def draw_times(figure: Any, curves: Mapping[str, Any]) -> None:
         ax.set_xlabel("training rows")
         ax.set_ylabel("seconds")
         ax.grid(alpha=0.3)
-    axes[0].legend()
+    lines, names = axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=len(names))
 
 
 def large_times(data: DataFolder, name: str, rows: Sequence[int]) -> Outcome:
