@@ -100,8 +100,9 @@ def test_splits_of_melacci(folder):
 
 
 @pytest.mark.parametrize("method", ["SVM", "LapSVM Newton", "LapRLSC", "PCG mixed"])
-def test_melacci_runs(folder, method):
-    outcome = melacci2011.measure(folder, "G50C", method, 2, None, [1e-2, 1.0])
+def test_melacci_runs(folder, method, monkeypatch):
+    monkeypatch.setattr(melacci2011, "WEIGHTS", (1e-2, 1.0))
+    outcome = melacci2011.measure(folder, "G50C", method, 2, None)
     assert {"U", "V", "T", "seconds"} <= set(outcome.values)
     assert all(len(found) == 2 for found in outcome.values.values())
     assert "chosen" in outcome.remark
