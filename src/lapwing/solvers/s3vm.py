@@ -328,10 +328,10 @@ def deterministic_annealing(
         weights = np.broadcast_to(weights, (len(weights), c))
         energy = FreeEnergy(temperature, weights, problem.positive_ratio)
         minimum = descend(problem.row_loss(squared_hinge, energy, share), minimum)
-        entropy, without = energy.entropy(minimum.values[problem.unlabelled])
+        entropy, lack = energy.entropy(minimum.values[problem.unlabelled])
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        # Told is the mean loss alone, which the next temperature does not change.
-        objective = minimum.objective - share * problem.reg_unlabeled * without
+        # Told is the objective with the mean loss alone, as temperatures and solvers share it.
+        objective = minimum.objective - share * problem.reg_unlabeled * lack
         told = replace(minimum, objective=objective)
         end = np.ones(c, dtype=bool) if last else None
         yield Stage(f"temperature {temperature:.3g}", told, minimum.evaluations, end)
