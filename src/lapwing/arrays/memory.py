@@ -41,6 +41,30 @@ def memory_budget(limit: float | str | None) -> int:
     return parse_size(limit) if limit is not None else int(_DEFAULT_SHARE * available_memory())
 
 
+def require_memory(needed: float, budget: float, what: str, advice: str) -> None:
+    """Refuse an allocation that exceeds the budget, before it is made.
+
+    Parameters
+    ----------
+    needed, budget : float
+        Bytes.
+    what : str
+        What needs them, such as "fitting 10 rows"; the subject of the message.
+    advice : str
+        What to do instead; the message ends with it and "or raise memory_limit".
+
+    Raises
+    ------
+    MemoryError
+        If ``needed`` is more than ``budget``.
+    """
+    if needed > budget:
+        raise MemoryError(
+            f"{what} needs {format_size(needed)} and memory_limit allows {format_size(budget)}: "
+            f"{advice}, or raise memory_limit"
+        )
+
+
 def available_memory() -> int:
     """Return the bytes that can be allocated without swapping, container limits included."""
     candidates = [_container_room(), _system_available()]

@@ -13,7 +13,6 @@ import numpy as np
 from ..graphs import KNNGraph
 from ..solvers import Step
 from .classifier import KernelClassifier
-from .docstrings import documented
 from .embedding import EmbeddedEstimator, RidgeMachine, TubeMachine
 from .regressor import KernelRegressor, regression_graph
 
@@ -69,7 +68,6 @@ class EmbeddedRegressor(KernelRegressor, EmbeddedEstimator):
         return regression_graph()
 
 
-@documented
 class LapESVC(EmbeddedClassifier, TubeMachine):
     """Laplacian embedded support vector machine, for few labels and very many unlabelled rows.
 
@@ -88,9 +86,26 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
     epsilon : float, default=0.1
         ε ≥ 0, the distance that costs nothing, in units of the target. Larger values make
         for fewer support rows.
-    {embedding}
-    {kernel}
-    {graph}
+    reg_labeled : float, default=1e4
+        λ > 0, weight of the distance between g and the labels.
+    reg_manifold : float, default=100.0
+        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine. Small
+        values let g follow f instead of the graph.
+    n_eigenvectors : int or None, default=None
+        g is a combination of so many eigenvectors of the graph, those of the smallest eigenvalues;
+        10 to 100 are usual. None leaves g free: exact, up to about 10 000 rows.
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
@@ -99,7 +114,16 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
         Largest violation of the optimality conditions, in units of the target.
     max_iter : int, default=10000
         Most working sets.
-    {run}
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
@@ -107,12 +131,33 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {embedding_attributes}
-    {attributes}
+    virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
+        ỹ, what the graph alone makes of the labels: g where f has no say. Not for LapERLS with
+        ``n_eigenvectors=None``, which does not form them.
+    embedding_ : ndarray of shape (n, n_eigenvectors)
+        The rows in coordinates whose inner products are the graph kernel, for other estimators to
+        use; only if ``n_eigenvectors`` is a number.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {embedding_notes}
+    The power p is that of the graph, ``KNNGraph(power=p)``. Where no label reaches a part of the
+    graph, the level of g is free there, within ten times the size of the targets.
 
     The dual is solved by decomposition: working sets of a few hundred rows, made when they are
     used by products of blocks and kept in a cache that ``memory_limit`` bounds. Prediction costs
@@ -120,7 +165,8 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
 
     References
     ----------
-    {chen}
+    L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
+    Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
 
     Examples
     --------
@@ -181,7 +227,6 @@ class LapESVC(EmbeddedClassifier, TubeMachine):
         self.callback = callback
 
 
-@documented
 class LapESVR(EmbeddedRegressor, TubeMachine):
     """Laplacian embedded support vector regression, for numbers known for few of many rows.
 
@@ -199,27 +244,74 @@ class LapESVR(EmbeddedRegressor, TubeMachine):
     epsilon : float, default=0.1
         ε ≥ 0, the distance that costs nothing, in units of the target. Larger values make
         for fewer support rows.
-    {embedding}
-    {kernel}
-    {graph}
+    reg_labeled : float, default=1e4
+        λ > 0, weight of the distance between g and the labels.
+    reg_manifold : float, default=100.0
+        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine. Small
+        values let g follow f instead of the graph.
+    n_eigenvectors : int or None, default=None
+        g is a combination of so many eigenvectors of the graph, those of the smallest eigenvalues;
+        10 to 100 are usual. None leaves g free: exact, up to about 10 000 rows.
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the target.
     max_iter : int, default=10000
         Most working sets.
-    {run}
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {embedding_attributes}
-    {attributes}
+    virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
+        ỹ, what the graph alone makes of the labels: g where f has no say. Not for LapERLS with
+        ``n_eigenvectors=None``, which does not form them.
+    embedding_ : ndarray of shape (n, n_eigenvectors)
+        The rows in coordinates whose inner products are the graph kernel, for other estimators to
+        use; only if ``n_eigenvectors`` is a number.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {embedding_notes}
+    The power p is that of the graph, ``KNNGraph(power=p)``. Where no label reaches a part of the
+    graph, the level of g is free there, within ten times the size of the targets.
 
     The dual is solved by decomposition: working sets of a few hundred rows, made when they are
     used by products of blocks and kept in a cache that ``memory_limit`` bounds. Prediction costs
@@ -227,7 +319,8 @@ class LapESVR(EmbeddedRegressor, TubeMachine):
 
     References
     ----------
-    {chen}
+    L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
+    Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
 
     Examples
     --------
@@ -282,7 +375,6 @@ class LapESVR(EmbeddedRegressor, TubeMachine):
         self.callback = callback
 
 
-@documented
 class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
     """Laplacian embedded least squares for classes, for few labels and very many unlabelled rows.
 
@@ -298,18 +390,52 @@ class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
     ----------
     C : float, default=10.0
         Weight of the distance between f and g.
-    {embedding}
-    {kernel}
-    {graph}
+    reg_labeled : float, default=1e4
+        λ > 0, weight of the distance between g and the labels.
+    reg_manifold : float, default=100.0
+        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine. Small
+        values let g follow f instead of the graph.
+    n_eigenvectors : int or None, default=None
+        g is a combination of so many eigenvectors of the graph, those of the smallest eigenvalues;
+        10 to 100 are usual. None leaves g free: exact, up to about 10 000 rows.
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply λ.
-    solver : {{"auto", "direct", "cg"}}, default="auto"
+    solver : {"auto", "direct", "cg"}, default="auto"
         "direct" factors a dense n × n matrix; "cg" is a preconditioned conjugate gradient of
         blocks; "auto" factors up to about 10 000 rows and iterates above, to a certified distance
         from the optimum.
-    {common}
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
@@ -317,12 +443,33 @@ class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {embedding_attributes}
-    {attributes}
+    virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
+        ỹ, what the graph alone makes of the labels: g where f has no say. Not for LapERLS with
+        ``n_eigenvectors=None``, which does not form them.
+    embedding_ : ndarray of shape (n, n_eigenvectors)
+        The rows in coordinates whose inner products are the graph kernel, for other estimators to
+        use; only if ``n_eigenvectors`` is a number.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {embedding_notes}
+    The power p is that of the graph, ``KNNGraph(power=p)``. Where no label reaches a part of the
+    graph, the level of g is free there, within ten times the size of the targets.
 
     With ``n_eigenvectors`` the kernel enters by one block of linear systems, one for each
     eigenvector, whatever the number of classes. Without, it is `LapRLSClassifier` for the kernel
@@ -330,7 +477,8 @@ class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
 
     References
     ----------
-    {chen}
+    L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
+    Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
 
     Examples
     --------
@@ -393,7 +541,6 @@ class LapERLSClassifier(EmbeddedClassifier, RidgeMachine):
         self.callback = callback
 
 
-@documented
 class LapERLSRegressor(EmbeddedRegressor, RidgeMachine):
     """Laplacian embedded least squares for numbers known for few of many rows.
 
@@ -408,27 +555,82 @@ class LapERLSRegressor(EmbeddedRegressor, RidgeMachine):
     ----------
     C : float, default=10.0
         Weight of the distance between f and g.
-    {embedding}
-    {kernel}
-    {graph}
+    reg_labeled : float, default=1e4
+        λ > 0, weight of the distance between g and the labels.
+    reg_manifold : float, default=100.0
+        μ ≥ 0, weight of the smoothness of g over the graph; 0 is the supervised machine. Small
+        values let g follow f instead of the graph.
+    n_eigenvectors : int or None, default=None
+        g is a combination of so many eigenvectors of the graph, those of the smallest eigenvalues;
+        10 to 100 are usual. None leaves g free: exact, up to about 10 000 rows.
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
-    solver : {{"auto", "direct", "cg"}}, default="auto"
+    solver : {"auto", "direct", "cg"}, default="auto"
         "direct" factors a dense n × n matrix; "cg" is a preconditioned conjugate gradient of
         blocks; "auto" factors up to about 10 000 rows and iterates above, to a certified distance
         from the optimum.
-    {common}
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {embedding_attributes}
-    {attributes}
+    virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
+        ỹ, what the graph alone makes of the labels: g where f has no say. Not for LapERLS with
+        ``n_eigenvectors=None``, which does not form them.
+    embedding_ : ndarray of shape (n, n_eigenvectors)
+        The rows in coordinates whose inner products are the graph kernel, for other estimators to
+        use; only if ``n_eigenvectors`` is a number.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {embedding_notes}
+    The power p is that of the graph, ``KNNGraph(power=p)``. Where no label reaches a part of the
+    graph, the level of g is free there, within ten times the size of the targets.
 
     With ``n_eigenvectors`` the kernel enters by one block of linear systems, one for each
     eigenvector. Without, it is `LapRLSRegressor` for the kernel K + I/C, γ_A = 1/λ and γ_I = μ/λ;
@@ -436,7 +638,8 @@ class LapERLSRegressor(EmbeddedRegressor, RidgeMachine):
 
     References
     ----------
-    {chen}
+    L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
+    Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
 
     Examples
     --------

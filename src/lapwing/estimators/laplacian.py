@@ -13,11 +13,9 @@ import numpy as np
 from ..losses import LOSSES, Loss, SquaredLoss
 from ..solvers import Step
 from .classifier import ManifoldClassifier
-from .docstrings import documented
 from .regressor import ManifoldRegressor
 
 
-@documented
 class LapSVC(ManifoldClassifier):
     """Laplacian support vector machine for few labels and many unlabelled rows.
 
@@ -29,25 +27,59 @@ class LapSVC(ManifoldClassifier):
 
     Parameters
     ----------
-    loss : {{"squared_hinge", "hinge"}}, default="squared_hinge"
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of the labelled rows.
-    {kernel}
-    {regularization}
-    {graph}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient : float, default=1e-4
+        γ_A > 0, weight of the norm in the space of the kernel.
+    reg_manifold : float, default=1.0 (regressors 0.1)
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
-    solver : {{"auto", "newton", "pcg", "dual"}}, default="auto"
+    solver : {"auto", "newton", "pcg", "dual"}, default="auto"
         "newton" (squared hinge) and "dual" (hinge) factor a dense n × n matrix once and solve an
         l × l problem by Newton steps or a quadratic program. "pcg" is the preconditioned
         conjugate gradient of the paper (squared hinge). "auto" factors up to about 10 000 rows
         and iterates above, to a certified distance from the optimum.
-    stopping : {{"optimal", "stability", "validation", "mixed"}}, default="optimal"
+    stopping : {"optimal", "stability", "validation", "mixed"}, default="optimal"
         Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
         validation rows, or both; "optimal" uses ``tol`` alone.
-    {landmarks}
-    {common}
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
@@ -55,16 +87,38 @@ class LapSVC(ManifoldClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {landmark_attributes}
-    {attributes}
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {linear}
+    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
+    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
+    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
+    alone; for fewer dense rows the n × n Gram matrix is formed.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------
@@ -140,7 +194,6 @@ class LapSVC(ManifoldClassifier):
         return LOSSES[self.loss]()
 
 
-@documented
 class LapRLSClassifier(ManifoldClassifier):
     """Laplacian regularised least squares for classes, few of them labelled.
 
@@ -149,22 +202,56 @@ class LapRLSClassifier(ManifoldClassifier):
 
     Parameters
     ----------
-    {kernel}
-    {regularization}
-    {graph}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient : float, default=1e-4
+        γ_A > 0, weight of the norm in the space of the kernel.
+    reg_manifold : float, default=1.0 (regressors 0.1)
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
-    solver : {{"auto", "direct", "pcg"}}, default="auto"
+    solver : {"auto", "direct", "pcg"}, default="auto"
         "direct" factors a dense n × n matrix; "pcg" is the preconditioned conjugate gradient of
         the paper; "auto" factors up to about 10 000 rows and iterates above, to a certified
         distance from the optimum.
-    stopping : {{"optimal", "stability", "validation", "mixed"}}, default="optimal"
+    stopping : {"optimal", "stability", "validation", "mixed"}, default="optimal"
         Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
         validation rows, or both; "optimal" uses ``tol`` alone.
-    {landmarks}
-    {common}
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
@@ -172,16 +259,38 @@ class LapRLSClassifier(ManifoldClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {landmark_attributes}
-    {attributes}
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {linear}
+    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
+    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
+    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
+    alone; for fewer dense rows the n × n Gram matrix is formed.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------
@@ -242,7 +351,6 @@ class LapRLSClassifier(ManifoldClassifier):
         return _squared_loss(self.solver)
 
 
-@documented
 class LapRLSRegressor(ManifoldRegressor):
     """Laplacian regularised least squares for numbers, known for few rows.
 
@@ -250,32 +358,88 @@ class LapRLSRegressor(ManifoldRegressor):
 
     Parameters
     ----------
-    {kernel}
-    {regularization}
-    {graph}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient : float, default=1e-4
+        γ_A > 0, weight of the norm in the space of the kernel.
+    reg_manifold : float, default=1.0 (regressors 0.1)
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
-    solver : {{"auto", "direct", "pcg"}}, default="auto"
+    solver : {"auto", "direct", "pcg"}, default="auto"
         "direct" factors a dense n × n matrix; "pcg" is the preconditioned conjugate gradient of
         the paper; "auto" factors up to about 10 000 rows and iterates above, to a certified
         distance from the optimum.
-    {landmarks}
-    {common}
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {landmark_attributes}
-    {attributes}
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
-    {linear}
+    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
+    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
+    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
+    alone; for fewer dense rows the n × n Gram matrix is formed.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------

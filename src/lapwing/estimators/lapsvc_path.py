@@ -36,7 +36,6 @@ from ..spaces import Function, KernelSpace, LinearSpace, Space
 from .base import values_on
 from .checks import check_positive, valid_rows
 from .classifier import KernelClassifier, LabelledData
-from .docstrings import documented
 from .folds import Fold, fold_weights, labelled_folds
 from .manifold import ManifoldEstimator
 from .regressor import regression_graph
@@ -48,7 +47,6 @@ _CONSTANTS_FREE = 1e-10
 _BLOCK_ENTRIES = 2_000_000
 
 
-@documented
 class LapSVCPath(KernelClassifier, ManifoldEstimator):
     """Laplacian support vector machine for every λ at once: the exact solution path.
 
@@ -64,7 +62,13 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
     ----------
     rho : float, default=1e-3
         ρ > 0, weight of the norm in the space of the kernel, beside that of the graph.
-    {kernel}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     lambda_min_ratio : float, default=1e-4
         The path ends at this share of its first breakpoint (or where f is near its rounding).
     graph : KNNGraph, affinity matrix or None, default=None

@@ -13,11 +13,9 @@ import numpy as np
 from ..losses import EpsilonInsensitive, Loss
 from ..solvers import Step
 from .checks import check_not_negative, check_positive
-from .docstrings import documented
 from .regressor import ManifoldRegressor
 
 
-@documented
 class LapSVR(ManifoldRegressor):
     """Laplacian support vector regression for numbers, known for few rows.
 
@@ -36,32 +34,78 @@ class LapSVR(ManifoldRegressor):
         ε ≥ 0, the error that costs nothing, in units of the target.
     reg_manifold : float, default=0.01
         μ ≥ 0, weight of the smoothness over the graph; 0 is support vector regression.
-    {kernel}
-    {graph}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
-    solver : {{"auto", "dual"}}, default="auto"
+    solver : {"auto", "dual"}, default="auto"
         "dual" factors a dense n × n matrix once and solves a quadratic program of two variables a
         labelled row. "auto" does so up to about 10 000 rows and iterates above, to a certified
         distance from the optimum.
-    {common}
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {attributes}
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     Notes
     -----
     In the scale of the other machines, ½·(Σ loss + γ_A‖f‖² + γ_I fᵀLᵖf), it is γ_A = 1, γ_I = μ and
     losses of weight 2C.
 
-    {linear}
+    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
+    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
+    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
+    alone; for fewer dense rows the n × n Gram matrix is formed.
 
     References
     ----------
-    {chen}
+    L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
+    Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
     The machine is that of eq. (4)-(10).
 
     Examples

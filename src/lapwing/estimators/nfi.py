@@ -16,18 +16,16 @@ from ..spaces import Similarities, tile_rows
 from .checks import check_magnitude, check_positive, valid_rows
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelClassifier, LabelledData, one_column, per_class
-from .docstrings import documented
 from .landmark_rows import LandmarkRows
 
 
-@documented
 class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
     r"""Non-parametric function induction: values at a few rows, a weighted mean elsewhere.
 
     The values f_S of m landmarks S, which are the labelled rows and others drawn at random, give
     those of every row, of the data or new, and of S itself, as
 
-        f(x) = Σ_{{j∈S}} w(x, x_j) f_j / (Σ_{{j∈S}} w(x, x_j) + ε) ,
+        f(x) = Σ_{j∈S} w(x, x_j) f_j / (Σ_{j∈S} w(x, x_j) + ε) ,
 
     with w the kernel. They minimise, for the indicator of each class,
 
@@ -37,15 +35,36 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
 
     Parameters
     ----------
-    {landmark_rows}
+    n_landmarks : int, default=500
+        m, rows that stand for the others; at most all.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel, which is the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_manifold : float or "scale", default="scale"
         λ > 0, weight of the graph. "scale" is the sum of the labelled rows' weights over that of
         all similarities between S and the rows, so that labels and graph count alike whatever
         their numbers.
     epsilon : float, default=1e-3
         ε > 0, pulls values to zero, the more the farther rows are from S.
-    {class_prior}
-    {landmark_run}
+    class_prior : {None, "labeled", "equal"}, dict or array, default=None
+        Expected shares of the classes. The values of each class are scaled so that their sum over
+        all training rows is proportional to its share. None does not scale. "labeled" are the
+        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        class, by name or in the order of ``classes_``.
+    unlabeled : object, default=-1
+        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the labelled rows of each class.
+    random_state : int, RandomState or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory for matrices of landmarks, in bytes or such as "8GB"; None is 60 % of what is
+        free.
 
     Attributes
     ----------

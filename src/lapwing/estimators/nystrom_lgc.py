@@ -13,12 +13,10 @@ from ..spaces import LowRankGraph, Similarities, tile_rows
 from .checks import check_magnitude, valid_rows
 from .class_mass import class_factors, resolve_prior, warn_lost_mass
 from .classifier import LabelledData, one_column, per_class
-from .docstrings import documented
 from .landmark_rows import LandmarkRows
 from .transductive import TransductiveClassifier
 
 
-@documented
 class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
     r"""Local and global consistency with the Nyström method; linear in the rows.
 
@@ -36,9 +34,30 @@ class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
     ----------
     alpha : float, default=0.99
         α, more than 0 and less than 1: the weight of the graph against that of the label.
-    {landmark_rows}
-    {class_prior}
-    {landmark_run}
+    n_landmarks : int, default=500
+        m, rows that stand for the others; at most all.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel, which is the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    class_prior : {None, "labeled", "equal"}, dict or array, default=None
+        Expected shares of the classes. The values of each class are scaled so that their sum over
+        all training rows is proportional to its share. None does not scale. "labeled" are the
+        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        class, by name or in the order of ``classes_``.
+    unlabeled : object, default=-1
+        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the labelled rows of each class.
+    random_state : int, RandomState or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory for matrices of landmarks, in bytes or such as "8GB"; None is 60 % of what is
+        free.
 
     Attributes
     ----------

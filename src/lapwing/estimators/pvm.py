@@ -41,7 +41,6 @@ from .checks import (
     valid_rows,
 )
 from .classifier import LabelClassifier, LabelledData
-from .docstrings import documented
 from .regressor import LabelRegressor
 from .targets import labelled_rows
 
@@ -325,7 +324,6 @@ class PrototypeEstimator(BaseEstimator):
         return tags
 
 
-@documented
 class PVMClassifier(LabelClassifier, PrototypeEstimator):
     r"""Prototype vector machine: labels and a graph carried by a few k-means centres.
 
@@ -341,14 +339,42 @@ class PVMClassifier(LabelClassifier, PrototypeEstimator):
 
     Parameters
     ----------
-    loss : {{"squared", "hinge"}}, default="squared"
+    loss : {"squared", "hinge"}, default="squared"
         Loss of the labelled rows.
-    {prototypes}
+    n_prototypes : int or "auto", default="auto"
+        k, the prototypes of the function: k-means centres, or the distinct rows where these are
+        no more. "auto" is a tenth of the rows, from 100 to 500.
+    n_landmarks : int or None, default=None
+        m, the prototypes of the graph where they shall be others; None takes the same for both.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel k, which is also the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_labeled : float or "scale", default="scale"
+        C₁ > 0, weight of the losses. The graph's term grows with the rows and their degrees;
+        "scale" grows along: the sum of all degrees over the sum of the labelled rows' weights.
+    reg_unlabeled : float, default=0.0
+        C₂ ≥ 0, pulls the values of unlabelled rows to zero.
+    normalize_rows : bool, default=True
+        Whether f is a weighted mean of the prototypes' values. Constants are then free, and f is
+        bounded far from all rows, where it would otherwise go to zero.
+    labeled_weight : float, default=1.0
+        How many rows a labelled row counts for in k-means: more makes prototypes come closer to
+        them.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the labelled rows of each class.
-    {prototypes_run}
+    random_state : int, RandomState or None, default=0
+        For k-means and the rows it looks at.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory to use beside X, in bytes or such as "8GB"; None is 60 % of what is free.
 
     Attributes
     ----------
@@ -356,15 +382,35 @@ class PVMClassifier(LabelClassifier, PrototypeEstimator):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {prototypes_attributes}
+    prototypes_ : ndarray of shape (k, d)
+        The prototypes vⱼ of the function.
+    landmarks_ : ndarray of shape (m, d)
+        The prototypes uᵢ of the graph.
+    coef_ : ndarray of shape (n_columns, k)
+        The values fⱼ of the prototypes.
+    kernel_ : Kernel
+        The kernel, with the number behind ``gamma``.
+    reg_labeled_ : float
+        The C₁ used.
 
     Notes
     -----
-    {prototypes_notes}
+    Cost: n·(m + k)·d operations for the similarities in each of three passes over the rows, and
+    n·k·(m + k) for the products; k-means looks at 100 rows a prototype, at least 20 000, and so do
+    "local", "scale" and "median". Memory: some m² + k² numbers, a tile of rows for each thread, and
+    those 100 rows. X is not copied; integers are turned into floats tile by tile.
+
+    Degrees of the low-rank graph may come out negative for rows that are far from all prototypes:
+    they are taken for zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in
+    rounding, are raised to 1e-10 of the largest, in coordinates of the prototypes from which
+    directions are left out in which their kernel matrix is zero up to rounding.
+
+    A pickle, or a copy, holds the prototypes but not the rows: `add_labels` needs these.
 
     References
     ----------
-    {zhang}
+    K. Zhang, J. T. Kwok and B. Parvin (2009), "Prototype Vector Machine for Large Scale
+    Semi-Supervised Learning", ICML; eqs. (4)-(6), (9), (10). The right-hand side of (9) lacks C₁.
 
     Examples
     --------
@@ -427,7 +473,6 @@ class PVMClassifier(LabelClassifier, PrototypeEstimator):
         self._store_classes(data, found, held_out)
 
 
-@documented
 class PVMRegressor(LabelRegressor, PrototypeEstimator):
     r"""Prototype vector machine for numbers, known for few rows.
 
@@ -440,24 +485,72 @@ class PVMRegressor(LabelRegressor, PrototypeEstimator):
 
     Parameters
     ----------
-    {prototypes}
+    n_prototypes : int or "auto", default="auto"
+        k, the prototypes of the function: k-means centres, or the distinct rows where these are
+        no more. "auto" is a tenth of the rows, from 100 to 500.
+    n_landmarks : int or None, default=None
+        m, the prototypes of the graph where they shall be others; None takes the same for both.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel k, which is also the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_labeled : float or "scale", default="scale"
+        C₁ > 0, weight of the losses. The graph's term grows with the rows and their degrees;
+        "scale" grows along: the sum of all degrees over the sum of the labelled rows' weights.
+    reg_unlabeled : float, default=0.0
+        C₂ ≥ 0, pulls the values of unlabelled rows to zero.
+    normalize_rows : bool, default=True
+        Whether f is a weighted mean of the prototypes' values. Constants are then free, and f is
+        bounded far from all rows, where it would otherwise go to zero.
+    labeled_weight : float, default=1.0
+        How many rows a labelled row counts for in k-means: more makes prototypes come closer to
+        them.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
-    {prototypes_run}
+    random_state : int, RandomState or None, default=0
+        For k-means and the rows it looks at.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory to use beside X, in bytes or such as "8GB"; None is 60 % of what is free.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {prototypes_attributes}
+    prototypes_ : ndarray of shape (k, d)
+        The prototypes vⱼ of the function.
+    landmarks_ : ndarray of shape (m, d)
+        The prototypes uᵢ of the graph.
+    coef_ : ndarray of shape (n_columns, k)
+        The values fⱼ of the prototypes.
+    kernel_ : Kernel
+        The kernel, with the number behind ``gamma``.
+    reg_labeled_ : float
+        The C₁ used.
 
     Notes
     -----
-    {prototypes_notes}
+    Cost: n·(m + k)·d operations for the similarities in each of three passes over the rows, and
+    n·k·(m + k) for the products; k-means looks at 100 rows a prototype, at least 20 000, and so do
+    "local", "scale" and "median". Memory: some m² + k² numbers, a tile of rows for each thread, and
+    those 100 rows. X is not copied; integers are turned into floats tile by tile.
+
+    Degrees of the low-rank graph may come out negative for rows that are far from all prototypes:
+    they are taken for zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in
+    rounding, are raised to 1e-10 of the largest, in coordinates of the prototypes from which
+    directions are left out in which their kernel matrix is zero up to rounding.
+
+    A pickle, or a copy, holds the prototypes but not the rows: `add_labels` needs these.
 
     References
     ----------
-    {zhang}
+    K. Zhang, J. T. Kwok and B. Parvin (2009), "Prototype Vector Machine for Large Scale
+    Semi-Supervised Learning", ICML; eqs. (4)-(6), (9), (10). The right-hand side of (9) lacks C₁.
 
     Examples
     --------

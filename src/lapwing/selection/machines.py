@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from ..estimators.classifier import KernelClassifier, LabelledData
-from ..estimators.docstrings import documented
 from ..estimators.folds import fold_weights
 from ..estimators.regressor import KernelRegressor, regression_graph
 from ..graphs import KNNGraph
@@ -46,7 +45,6 @@ class GridClassifier(KernelClassifier, GridEstimator):
         return fold_weights(data, train, self.class_weight, self.classes_.dtype)
 
 
-@documented
 class LapSVCCV(GridClassifier):
     """`LapSVC` that chooses γ_A and γ_I by cross-validation, for the price of a few fits.
 
@@ -55,11 +53,24 @@ class LapSVCCV(GridClassifier):
 
     Parameters
     ----------
-    loss : {{"squared_hinge", "hinge"}}, default="squared_hinge"
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of the labelled rows.
-    {kernel_grid}
-    {grid}
-    {graph_grid}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale", "median", or a sequence of these, default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly; each of a sequence is tried, for the
+        price of a grid of its own.
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient, reg_manifold : sequences of float, default=(1e-6, 1e-4, 1e-2, 0.1, 1, 10, 100)
+        The values of γ_A > 0 and γ_I ≥ 0 to try, in all pairs. The time is that of one
+        factorisation for each ratio γ_I/γ_A.
+    graph : KNNGraph, affinity matrix, a list of these, or None, default=None
+        The graph of the rows; each of a list is tried, and built once. A fitted graph is used as
+        it is, another is fitted to X. None is ``KNNGraph()``, for regressors
+        ``KNNGraph(normalized=False)``.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
@@ -67,7 +78,19 @@ class LapSVCCV(GridClassifier):
     cv : int, splitter, iterable or None, default=None
         Folds over the labelled rows; None is 5, stratified. A splitter sees the labelled rows
         alone; an iterable of (train, test) holds numbers of rows of X.
-    {grid_run}
+    scoring : str, callable or None, default=None
+        Score of the rows held out, by scikit-learn's names, from classes or decision values (not
+        from probabilities); None is accuracy for classes and the negative mean squared error for
+        numbers. Of cells with the same score, that with the least
+        mean loss on the rows held out is taken.
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+    random_state : int, RandomState, Generator or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
 
     Attributes
     ----------
@@ -75,13 +98,36 @@ class LapSVCCV(GridClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {grid_attributes}
-    {landmark_attributes}
-    {attributes}
+    cv_results_ : dict of arrays
+        As scikit-learn's `GridSearchCV` gives it, without times; ``mean_test_loss`` breaks ties.
+        Leave-one-out has one split, with all rows together.
+    best_params_, best_score_, best_index_ : dict, float, int
+        The cell that is used.
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------
@@ -141,7 +187,6 @@ class LapSVCCV(GridClassifier):
         return LOSSES[self.loss]()
 
 
-@documented
 class LapRLSClassifierCV(GridClassifier):
     """`LapRLSClassifier` that chooses γ_A and γ_I by leave-one-out or cross-validation.
 
@@ -150,15 +195,43 @@ class LapRLSClassifierCV(GridClassifier):
 
     Parameters
     ----------
-    {kernel_grid}
-    {grid}
-    {graph_grid}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale", "median", or a sequence of these, default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly; each of a sequence is tried, for the
+        price of a grid of its own.
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient, reg_manifold : sequences of float, default=(1e-6, 1e-4, 1e-2, 0.1, 1, 10, 100)
+        The values of γ_A > 0 and γ_I ≥ 0 to try, in all pairs. The time is that of one
+        factorisation for each ratio γ_I/γ_A.
+    graph : KNNGraph, affinity matrix, a list of these, or None, default=None
+        The graph of the rows; each of a list is tried, and built once. A fitted graph is used as
+        it is, another is fitted to X. None is ``KNNGraph()``, for regressors
+        ``KNNGraph(normalized=False)``.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : object, default=-1
         Marks unlabelled rows in y; None, NaN and pd.NA always do.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
-    {cv_squared}
-    {grid_run}
+    cv : int, splitter, iterable or None, default=None
+        None is leave-one-out, exact and in closed form (with weights of classes from all labels).
+        Else folds over the labelled rows: a splitter sees these alone, and an iterable of (train,
+        test) holds numbers of rows of X.
+    scoring : str, callable or None, default=None
+        Score of the rows held out, by scikit-learn's names, from classes or decision values (not
+        from probabilities); None is accuracy for classes and the negative mean squared error for
+        numbers. Of cells with the same score, that with the least
+        mean loss on the rows held out is taken.
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+    random_state : int, RandomState, Generator or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
 
     Attributes
     ----------
@@ -166,13 +239,36 @@ class LapRLSClassifierCV(GridClassifier):
         The classes.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
-    {grid_attributes}
-    {landmark_attributes}
-    {attributes}
+    cv_results_ : dict of arrays
+        As scikit-learn's `GridSearchCV` gives it, without times; ``mean_test_loss`` breaks ties.
+        Leave-one-out has one split, with all rows together.
+    best_params_, best_score_, best_index_ : dict, float, int
+        The cell that is used.
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------
@@ -225,7 +321,6 @@ class LapRLSClassifierCV(GridClassifier):
         return SquaredLoss()
 
 
-@documented
 class LapRLSRegressorCV(KernelRegressor, GridEstimator):
     """`LapRLSRegressor` that chooses γ_A and γ_I by leave-one-out or cross-validation.
 
@@ -234,25 +329,76 @@ class LapRLSRegressorCV(KernelRegressor, GridEstimator):
 
     Parameters
     ----------
-    {kernel_grid}
-    {grid}
-    {graph_grid}
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale", "median", or a sequence of these, default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly; each of a sequence is tried, for the
+        price of a grid of its own.
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient, reg_manifold : sequences of float, default=(1e-6, 1e-4, 1e-2, 0.1, 1, 10, 100)
+        The values of γ_A > 0 and γ_I ≥ 0 to try, in all pairs. The time is that of one
+        factorisation for each ratio γ_I/γ_A.
+    graph : KNNGraph, affinity matrix, a list of these, or None, default=None
+        The graph of the rows; each of a list is tried, and built once. A fitted graph is used as
+        it is, another is fitted to X. None is ``KNNGraph()``, for regressors
+        ``KNNGraph(normalized=False)``.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
     unlabeled : float, default=nan
         Marks rows without a target; None, NaN and pd.NA always do.
-    {cv_squared}
-    {grid_run}
+    cv : int, splitter, iterable or None, default=None
+        None is leave-one-out, exact and in closed form (with weights of classes from all labels).
+        Else folds over the labelled rows: a splitter sees these alone, and an iterable of (train,
+        test) holds numbers of rows of X.
+    scoring : str, callable or None, default=None
+        Score of the rows held out, by scikit-learn's names, from classes or decision values (not
+        from probabilities); None is accuracy for classes and the negative mean squared error for
+        numbers. Of cells with the same score, that with the least
+        mean loss on the rows held out is taken.
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+    random_state : int, RandomState, Generator or None, default=0
+        For the landmarks.
+    memory_limit : int, str or None, default=None
+        Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
-    {grid_attributes}
-    {landmark_attributes}
-    {attributes}
+    cv_results_ : dict of arrays
+        As scikit-learn's `GridSearchCV` gives it, without times; ``mean_test_loss`` breaks ties.
+        Leave-one-out has one split, with all rows together.
+    best_params_, best_score_, best_index_ : dict, float, int
+        The cell that is used.
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
 
     References
     ----------
-    {melacci}
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
 
     Examples
     --------
