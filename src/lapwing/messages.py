@@ -5,11 +5,12 @@ Every layer may use it; it knows none of them.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
