@@ -1,4 +1,4 @@
-"""The graph that the machines work on: from what the user gave to one fitted to the rows."""
+"""The graph of a model: from what the user gave to one fitted to the rows, and what labels reach."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..graphs import KNNGraph
+from ..messages import warn
 
 
 def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = False) -> KNNGraph:
@@ -56,3 +57,31 @@ def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = Fal
             "they must describe the same rows"
         )
     return clone(graph).fit(X)
+
+
+def regression_graph() -> KNNGraph:
+    """Return the graph of regressors by default.
+
+    The normalised Laplacian penalises constants on nodes of unequal degree: a target with a mean
+    would be drawn towards zero.
+    """
+    return KNNGraph(normalized=False)
+
+
+def label_reach(
+    component: np.ndarray,
+    labelled: np.ndarray,
+    consequence: str = "their predictions rest on the kernel alone",
+    advice: str = "or raise n_neighbors of the graph",
+) -> np.ndarray:
+    """Return which rows share a component of the graph with a labelled one, and warn of others.
+
+    ``consequence`` says what becomes of the others, unless it is empty: then nothing is said.
+    """
+    reached = np.isin(component, component[labelled])
+    if consequence and not reached.all():
+        warn(
+            f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches (see "
+            f"label_reach_): {consequence}. Label a row of each part, {advice}"
+        )
+    return reached

@@ -1,351 +1,298 @@
-"""What the manifold-regularised machines share: graph, plan, solve, store.
+"""Manifold-regularised models: from checked input to a solution, for any loss.
 
-Which storage and which solver fit the rows and the memory is decided here; nothing is computed.
+    targets → graph → plan → problem → solution → predictor
+
+Every station is a value; nothing is stored on the estimator before the end.
 """
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import LinAlgError
 
-from ..arrays.memory import format_size, memory_budget
 from ..graphs import KNNGraph
 from ..kernels import (
     Kernel,
-    LinearKernel,
-    choose_storage,
     dense_operator,
-    gram_bytes,
     gram_operator,
     single_precision_suffices,
 )
 from ..losses import Loss
-from ..operators import Operator, TileOperator
+from ..operators import Operator
+from ..plan import Plan, Sizes, plan_landmarks, plan_manifold
 from ..risk import RegularizedRisk
 from ..solvers import (
     FEW_DIGITS,
     SolverResult,
     Step,
     StoppingRule,
-    basis_bytes,
-    dense_bytes,
     eliminate,
     eliminate_features,
     manifold_cg,
-    manifold_cg_bytes,
     pcg,
 )
 from ..spaces import (
     Function,
+    KernelExpansion,
     KernelSpace,
     Landmarks,
+    LinearFunction,
     LinearSpace,
+    Predictor,
     Space,
     kmeans_landmarks,
     landmark_features,
     submatrix_features,
 )
-from .base import KernelEstimator
-from .checks import check_count, check_not_negative, check_positive
-from .graph_choice import resolve_graph
+from .graph_choice import label_reach, resolve_graph
+from .kernel_choice import resolve_kernel
+from .parameters import check_count, check_not_negative, check_positive, draw_seed
+from .run import WarmStart, held_out_values, run_solver
+from .targets import Targets
 
-logger = logging.getLogger("lapwing")
-
-#: Rows up to which solver="auto" factors a dense matrix: (2/3)n³ operations beyond this take
-#: longer than the iterations.
-DENSE_ROWS = 10_000
-#: Columns up to which linear kernels are solved by a d × d factorisation.
-DENSE_FEATURES = 5_000
-#: Iterations for which the iterative solver reserves memory.
-_PLANNED_ITERATIONS = 40
+#: Makes stopping rules from the function that a step stands for.
+Rules = Callable[[Callable[[Step], Predictor]], Sequence[StoppingRule]]
 
 
-class ManifoldEstimator(KernelEstimator):
-    """Base of the Laplacian-regularised machines. See the public classes for the parameters."""
+@dataclass(frozen=True)
+class Solution:
+    """What a solve gives to an estimator.
 
-    # Set by __init__ of the public classes.
-    reg_ambient: Any
-    reg_manifold: Any
-    graph: Any
-    fit_intercept: bool
-    solver: str
-    tol: float
-    max_iter: int
-    #: Of the machines that have the parameter.
-    n_landmarks: int | None = None
+    Attributes
+    ----------
+    predictor : Predictor
+        The function of any row.
+    values : ndarray of shape (n, c)
+        Its values on the training rows.
+    held_out : ndarray of shape (l, c)
+        Values of the labelled rows, each without its own label where that is known.
+    result : SolverResult
+        How the solver ended.
+    attributes : dict
+        Fitted attributes of kernel models, by name.
+    """
 
-    def _fit(
-        self,
-        X: Any,
-        labelled: np.ndarray,
-        targets: np.ndarray,
-        weights: np.ndarray,
-        loss: Loss,
-        rules: Callable[[Kernel | None], list[StoppingRule]],
-        *,
-        stacklevel: int = 3,
-    ) -> Step:
-        """Build the problem for checked input, solve it and store what all machines share.
-
-        ``stacklevel`` leads from here to the user's call of fit.
-        """
-        self._check_regularization()
-        self._draw_seed()
-        self._fit_graph(X, labelled, stacklevel=stacklevel + 1)
-        start = self._previous_solution(X) if self.warm_start else None
-        self._exact_gram: Operator | None = None
-        landmarks: Landmarks | None = None
-        if self.n_landmarks is None:
-            kernel, space, method = self._plan(X, len(labelled), targets.shape[1])
-        else:
-            kernel, landmarks = self._plan_landmarks(X, len(labelled), loss)
-            space, method = LinearSpace(landmarks.features.values), "eliminate_features"
-        self.kernel_ = kernel
-        risk = RegularizedRisk(
-            space=space,
-            loss=loss,
-            labelled=labelled,
-            targets=targets,
-            weights=weights,
-            smoothness=self.graph_.laplacian_,
-            reg_ambient=float(self.reg_ambient),
-            reg_manifold=float(self.reg_manifold),
-            fit_intercept=bool(self.fit_intercept),
-        )
-        checks = rules(kernel)
-        if landmarks is not None:
-            checks = []  # they look at expansions over rows, and one exact step needs none
-        step, result = self._solve(risk, method, checks, start, stacklevel + 1)
-        del self._exact_gram
-        if landmarks is not None:
-            coef = landmarks.expansion(step.function.coef, kernel, X)
-            step = replace(step, function=replace(step.function, coef=coef))
-        self._store(X, step.function, result)
-        if landmarks is not None and landmarks.centres is not None:
-            self.landmarks_ = landmarks.centres
-        return step
-
-    def _solve(
-        self,
-        risk: RegularizedRisk,
-        method: str,
-        rules: list[StoppingRule],
-        start: tuple[np.ndarray, np.ndarray] | None,
-        stacklevel: int,
-    ) -> tuple[Step, SolverResult]:
-        if method == "pcg":
-            first = None if start is None else _function(risk, *start)
-            steps = pcg(risk, first, self.tol)
-        elif method == "manifold_cg":
-            expansion = None
-            if start is not None and isinstance(risk.space, KernelSpace):
-                expansion = start[0] if len(start[0]) == risk.n_rows else None
-            steps = manifold_cg(
-                risk, tol=self.tol, rng=self._rng(), start=expansion, exact=self._exact_gram
-            )
-        else:
-            solve = eliminate_features if method == "eliminate_features" else eliminate
-            steps = solve(risk, self.tol)
-        max_iter = self.max_iter
-        if method == "manifold_cg":
-            max_iter = min(max_iter, self._iteration_room(risk))
-        try:
-            return self._drive(method, steps, max_iter, rules, stacklevel=stacklevel + 1)
-        except LinAlgError as error:
-            raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
-
-    def _refit_settings(self) -> dict[str, Any]:
-        return {**super()._refit_settings(), "graph": self.graph_}
-
-    def _default_graph(self) -> KNNGraph:
-        return KNNGraph()
-
-    def _ridge(self) -> float:
-        """Return what is added to the diagonal of the Gram matrix."""
-        return 0.0
-
-    # Planning: which graph, which storage, which solver.
-
-    def _fit_graph(self, X: Any, labelled: np.ndarray, *, stacklevel: int) -> None:
-        """Find the graph and what labels reach in it; ``stacklevel`` leads to the call of fit."""
-        self.graph_ = self._resolve_graph(X)
-        self._find_reach(labelled, stacklevel=stacklevel + 1)
-
-    def _find_reach(self, labelled: np.ndarray, *, stacklevel: int) -> None:
-        reached = np.isin(self.graph_.component_, self.graph_.component_[labelled])
-        self.label_reach_ = reached
-        if np.max(self.reg_manifold) > 0 and not reached.all():
-            warnings.warn(
-                f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches "
-                "(see label_reach_): their predictions rest on the kernel alone. Label a row of "
-                "each part, or raise n_neighbors of the graph",
-                stacklevel=stacklevel,
-            )
-
-    def _resolve_graph(self, X: Any) -> KNNGraph:
-        return resolve_graph(self.graph, X, self._default_graph(), self.kernel == "precomputed")
-
-    def _plan(self, X: Any, n_labelled: int, n_columns: int) -> tuple[Kernel | None, Space, str]:
-        """Choose kernel, space and method from sizes and memory, before allocating."""
-        n, d = X.shape
-        budget = memory_budget(self.memory_limit)
-        direct = self.solver in ("newton", "dual", "direct")
-        kernel = self._make_kernel(X)
-        ridge = self._ridge()
-        linear = isinstance(kernel, LinearKernel) and ridge == 0
-        # A d × d matrix is better than an n × n one, but not always better than none.
-        forms_gram = direct or (n <= DENSE_ROWS and not sp.issparse(X))
-        forms_gram = forms_gram and self.reg_manifold > 0
-        few_features = d <= (n if forms_gram else min(n, DENSE_FEATURES))
-        if linear and self.solver != "pcg" and few_features and 24 * d * d <= budget:
-            method = "eliminate_features"
-        elif self.solver == "auto" and linear and sp.issparse(X) and self.reg_manifold > 0:
-            method = "manifold_cg"  # wide text: K is never formed
-        elif direct or (self.solver == "auto" and self._prefers_dense(n, n_labelled, budget)):
-            method = "eliminate"
-        else:
-            method = "pcg" if self.solver == "pcg" else "manifold_cg"
-        if kernel is None:
-            self._check_room(method, n, n_labelled, n_columns, budget)
-            return None, KernelSpace(dense_operator(X, ridge)), method
-        gram = None
-        if not linear or method == "eliminate":
-            storage = self._storage(method, n, n_labelled, n_columns, budget)
-            logger.info("%s with the Gram matrix stored as %s", method, storage)
-            self._stored_as = storage
-            prepared = double = kernel.prepare(X)
-            exact = storage in ("float64", "triangle64") or self.reg_manifold == 0
-            if not exact and single_precision_suffices(kernel, prepared):
-                prepared = kernel.prepare(X, np.float32)
-            gram = gram_operator(kernel, prepared, storage, ridge)
-            if method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
-                self._exact_gram = gram_operator(kernel, double, "tiled", ridge)
-        if linear:
-            self._check_room(method, n, n_labelled, n_columns, budget)
-            return kernel, LinearSpace(kernel.prepare(X).data, gram), method
-        assert gram is not None
-        return kernel, KernelSpace(gram), method
-
-    def _plan_landmarks(
-        self, X: Any, n_labelled: int, loss: Loss
-    ) -> tuple[Kernel | None, Landmarks]:
-        """Choose kernel and landmarks; the problem in their features is solved exactly."""
-        if self.solver == "pcg":
-            raise ValueError(
-                "solver='pcg' does not go with n_landmarks, where one small matrix gives the exact "
-                "solution: use solver='auto', or n_landmarks=None"
-            )
-        kernel = self._make_kernel(X)
-        m = self._check_landmarks(kernel, X)
-        work = basis_bytes(X.shape[0], m, 0, 1) + 8 * 6 * m * n_labelled
-        if not loss.is_quadratic:
-            work += 8 * 6 * n_labelled**2  # the problem of the labelled rows
-        return kernel, self._make_landmarks(kernel, X, m, work)
-
-    def _check_landmarks(self, kernel: Kernel | None, X: Any) -> int:
-        """Return the number of landmarks, or refuse it."""
-        m, n = self.n_landmarks, X.shape[0]
-        check_count("n_landmarks", m)
-        assert m is not None
-        if isinstance(kernel, LinearKernel) or m > n:
-            raise ValueError(
-                "n_landmarks is for kernels that are not linear, and at most the number of "
-                f"rows ({n}); got n_landmarks={m} with kernel={self.kernel!r}"
-            )
-        return m
-
-    def _make_landmarks(self, kernel: Kernel | None, X: Any, m: int, work: int) -> Landmarks:
-        """Return k-means centres with their features, or random rows of a precomputed kernel.
-
-        There must be room for them and for ``work`` bytes.
-        """
-        n, d = X.shape
-        needed, budget = 8 * m * (n + d) + work, memory_budget(self.memory_limit)
-        if needed > budget:
-            raise MemoryError(
-                f"n_landmarks={m} with {n} rows needs {format_size(needed)} and memory_limit "
-                f"allows {format_size(budget)}: lower n_landmarks, fit fewer rows, or raise "
-                "memory_limit"
-            )
-        rng = self._rng()
-        if kernel is None:
-            rows = np.sort(rng.choice(n, m, replace=False))
-            return Landmarks(submatrix_features(np.asarray(X, dtype=np.float64), rows), rows)
-        centres = getattr(self, "landmarks_", None)
-        same_rows = self.warm_start and X is getattr(self, "X_fit_", None)
-        if not same_rows or centres is None or len(centres) != m:
-            centres = kmeans_landmarks(X, m, rng)  # which takes longer than the rest of a fit
-        return Landmarks(landmark_features(kernel, X, centres), centres=centres)
-
-    def _prefers_dense(self, n: int, n_labelled: int, budget: int) -> bool:
-        if self.reg_manifold == 0:
-            return True
-        return n <= DENSE_ROWS and dense_bytes(n, n_labelled) <= budget
-
-    def _storage(self, method: str, n: int, n_labelled: int, n_columns: int, budget: int) -> str:
-        if method == "eliminate":
-            if self.reg_manifold == 0:
-                return "tiled"
-            self._check_room(method, n, n_labelled, n_columns, budget)
-            return "float64"
-        if method == "pcg":
-            work = 8 * n * n_columns * 24
-            if gram_bytes(n, "float64") + work <= budget:
-                return "float64"
-            return choose_storage(n, budget, work)
-        work = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
-        dense = dense_bytes(n, n_labelled) if n <= DENSE_ROWS else np.inf
-        return choose_storage(n, budget, work, dense)
-
-    def _check_room(
-        self, method: str, n: int, n_labelled: int, n_columns: int, budget: int
-    ) -> None:
-        """Refuse what does not fit, where the storage of K is not there to choose."""
-        if method == "eliminate" and self.reg_manifold > 0:
-            needed, other = dense_bytes(n, n_labelled), "use solver='auto', or "
-        elif method == "manifold_cg":
-            needed = manifold_cg_bytes(n, n_labelled, n_columns, _PLANNED_ITERATIONS)
-            other = "fit fewer unlabelled rows, or "
-        else:
-            return
-        if needed > budget:
-            raise MemoryError(
-                f"solver={self.solver!r} needs {format_size(needed)} for {n} rows and "
-                f"memory_limit allows {format_size(budget)}: {other}raise memory_limit"
-            )
-
-    def _iteration_room(self, risk: RegularizedRisk) -> int:
-        """Return how many iterations of growing subspaces the memory budget has room for."""
-        sizes = risk.n_rows, len(risk.labelled), risk.n_columns
-        stored = 0
-        if isinstance(risk.gram, TileOperator):
-            stored = gram_bytes(risk.n_rows, self._stored_as)
-        fixed = manifold_cg_bytes(*sizes, 0)
-        each = manifold_cg_bytes(*sizes, 1) - fixed
-        room = memory_budget(self.memory_limit) - stored - fixed
-        return max(int(room // each), _PLANNED_ITERATIONS)
-
-    def _check_regularization(self) -> None:
-        check_positive("reg_ambient", self.reg_ambient)
-        check_not_negative("reg_manifold", self.reg_manifold)
+    predictor: Predictor
+    values: np.ndarray
+    held_out: np.ndarray
+    result: SolverResult
+    attributes: dict[str, Any]
 
 
-def _function(risk: RegularizedRisk, coef: np.ndarray, intercept: np.ndarray) -> Function | None:
-    """Return a warm start as a function, or None if it does not fit the problem."""
-    if coef.shape != (risk.space.n_coef, risk.n_columns):
-        return None
-    if isinstance(risk.space, LinearSpace):
-        values = np.asarray(risk.space.X @ coef) + intercept
+def fit_manifold(
+    settings: Any,
+    X: Any,
+    targets: Targets,
+    loss: Loss,
+    graph: KNNGraph,
+    start: WarmStart | None,
+    *,
+    loss_weight: float = 1.0,
+    ridge: float = 0.0,
+    rules: Rules | None = None,
+) -> Solution:
+    """Plan, build and solve a problem with an ambient norm and a manifold term.
+
+    Parameters
+    ----------
+    settings : object
+        The estimator, of which parameters are read.
+    X : array or CSR matrix
+        Checked rows, or their Gram matrix.
+    targets : Targets
+        Their labels.
+    loss : Loss
+        Loss of the labelled rows.
+    graph : KNNGraph
+        Fitted to the rows.
+    start : WarmStart or None
+        The last solution.
+    loss_weight : float
+        Factor of the losses in ½·(Σ loss + …).
+    ridge : float
+        Added to the diagonal of the Gram matrix.
+    rules : callable, optional
+        Gives stopping rules of the iterative solvers.
+    """
+    kernel, sizes = resolve_kernel(settings, X), Sizes.of(X, targets.values)
+    seed = draw_seed(settings.random_state) if start is None else start.seed
+    rng = np.random.default_rng(seed)
+    landmarks: Landmarks | None = None
+    exact: Operator | None = None
+    memory = {"memory_limit": settings.memory_limit}
+    if getattr(settings, "n_landmarks", None) is None:
+        choices = {"solver": settings.solver, "reg_manifold": settings.reg_manifold}
+        plan = plan_manifold(kernel, sizes, ridge=ridge, **choices, **memory)
+        space, exact = build_space(plan, X, ridge, exactly=settings.reg_manifold == 0)
     else:
-        values = risk.gram @ coef + intercept
+        check_landmarks(settings)
+        quadratic = loss.is_quadratic
+        plan = plan_landmarks(kernel, sizes, settings.n_landmarks, quadratic=quadratic, **memory)
+        landmarks = make_landmarks(plan, X, rng, start)
+        space = LinearSpace(landmarks.features.values)
+    risk = RegularizedRisk(
+        space=space,
+        loss=loss,
+        labelled=targets.index,
+        targets=targets.values,
+        weights=loss_weight * targets.weights,
+        smoothness=graph.laplacian_,
+        reg_ambient=float(settings.reg_ambient),
+        reg_manifold=float(settings.reg_manifold),
+        fit_intercept=bool(settings.fit_intercept),
+    )
+
+    def predictor(step: Step) -> Predictor:
+        return expansion_predictor(kernel, X, step.function.coef, step.function.intercept)
+
+    checks: Sequence[StoppingRule] = () if rules is None else rules(predictor)
+    if landmarks is not None:
+        checks = ()  # one exact step needs none
+    steps = _steps(plan, risk, settings.tol, rng, start, exact)
+    try:
+        step, result = run_solver(
+            settings, plan.method, steps, min(settings.max_iter, plan.max_iter), checks
+        )
+    except LinAlgError as error:
+        raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
+    f = step.function
+    centres = None
+    if landmarks is not None:
+        centres = landmarks.centres
+        f = replace(f, coef=landmarks.expansion(f.coef, kernel, X))
+    attributes = kernel_attributes(kernel, X, f, centres)
+    attributes["_start"] = WarmStart(seed, f.coef, f.intercept, centres)
+    return Solution(
+        expansion_predictor(kernel, X if centres is None else centres, f.coef, f.intercept),
+        f.values,
+        held_out_values(step, targets.index),
+        result,
+        attributes,
+    )
+
+
+def graph_of_rows(
+    settings: Any, graph: Any, X: Any, targets: Targets, default: KNNGraph
+) -> tuple[KNNGraph, np.ndarray]:
+    """Return the graph fitted to the rows, and which of them a label reaches."""
+    precomputed = isinstance(settings.kernel, str) and settings.kernel == "precomputed"
+    fitted = resolve_graph(graph, X, default, precomputed)
+    used = np.max(settings.reg_manifold) > 0
+    consequence = "their predictions rest on the kernel alone" if used else ""
+    return fitted, label_reach(fitted.component_, targets.index, consequence)
+
+
+def previous_solution(model: Any, X: Any, warm: bool) -> WarmStart | None:
+    """Return the solution of the last fit, if it is wanted and belongs to rows of this shape."""
+    start = getattr(model, "_start", None)
+    if not warm or start is None or model.X_fit_.shape != X.shape:
+        return None
+    return start if X is model.X_fit_ else replace(start, centres=None)
+
+
+def check_regularization(settings: Any) -> None:
+    """Refuse weights of the two norms that make no problem."""
+    check_positive("reg_ambient", settings.reg_ambient)
+    check_not_negative("reg_manifold", settings.reg_manifold)
+
+
+def check_landmarks(settings: Any) -> None:
+    """Refuse a number of landmarks that is none, or a solver that does not go with them."""
+    check_count("n_landmarks", settings.n_landmarks)
+    if getattr(settings, "solver", "auto") == "pcg":
+        raise ValueError(
+            "solver='pcg' does not go with n_landmarks, where one small matrix gives the exact "
+            "solution: use solver='auto', or n_landmarks=None"
+        )
+
+
+def build_space(
+    plan: Plan, X: Any, ridge: float = 0.0, *, exactly: bool = False
+) -> tuple[Space, Operator | None]:
+    """Return the space of a plan, and K in double precision where the stored one is rounded.
+
+    ``exactly`` keeps rows in double precision whatever the storage.
+    """
+    kernel, storage = plan.kernel, plan.storage
+    if kernel is None:
+        return KernelSpace(dense_operator(X, ridge)), None
+    prepared = double = kernel.prepare(X)
+    gram = exact = None
+    if storage is not None:
+        rounded = not exactly and storage not in ("float64", "triangle64")
+        if rounded and single_precision_suffices(kernel, prepared):
+            prepared = kernel.prepare(X, np.float32)
+        gram = gram_operator(kernel, prepared, storage, ridge)
+        if plan.method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
+            exact = gram_operator(kernel, double, "tiled", ridge)
+    if plan.space == "linear":
+        return LinearSpace(double.data, gram), exact
+    assert gram is not None
+    return KernelSpace(gram), exact
+
+
+def make_landmarks(
+    plan: Plan, X: Any, rng: np.random.Generator, start: WarmStart | None = None
+) -> Landmarks:
+    """Return k-means centres with their features, or random rows of a precomputed kernel."""
+    m = plan.n_points
+    if plan.kernel is None:
+        rows = np.sort(rng.choice(X.shape[0], m, replace=False))
+        return Landmarks(submatrix_features(np.asarray(X, dtype=np.float64), rows), rows)
+    centres = None if start is None else start.centres
+    if centres is None or len(centres) != m:
+        centres = kmeans_landmarks(X, m, rng)  # which takes longer than the rest of a fit
+    return Landmarks(landmark_features(plan.kernel, X, centres), centres=centres)
+
+
+def expansion_predictor(
+    kernel: Kernel | None, points: Any, coef: np.ndarray, intercept: np.ndarray
+) -> Predictor:
+    """Return the function with these coefficients: of points, or of columns if it is linear."""
+    if kernel is None or kernel.is_linear:
+        return LinearFunction(coef, intercept, kernel)
+    return KernelExpansion(kernel, points, coef, intercept)
+
+
+def kernel_attributes(
+    kernel: Kernel | None, X: Any, f: Function, centres: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return the fitted attributes of a kernel model."""
+    attributes = {"kernel_": kernel, "X_fit_": X, "intercept_": f.intercept}
+    if centres is not None:
+        attributes["landmarks_"] = centres
+    if kernel is not None and kernel.is_linear:
+        return {**attributes, "coef_": f.coef.T, "support_": np.arange(X.shape[0])}
+    support = np.flatnonzero(np.any(f.coef != 0, axis=1))
+    return {**attributes, "dual_coef_": f.coef.T, "support_": support}
+
+
+def _steps(
+    plan: Plan,
+    risk: RegularizedRisk,
+    tol: float,
+    rng: np.random.Generator,
+    start: WarmStart | None,
+    exact: Operator | None,
+) -> Iterator[Step]:
+    if plan.method == "pcg":
+        return pcg(risk, _first_function(risk, start), tol)
+    if plan.method == "manifold_cg":
+        expansion = None
+        if start is not None and plan.space == "expansion" and len(start.coef) == risk.n_rows:
+            expansion = start.coef
+        return manifold_cg(risk, tol=tol, rng=rng, start=expansion, exact=exact)
+    return (eliminate_features if plan.method == "eliminate_features" else eliminate)(risk, tol)
+
+
+def _first_function(risk: RegularizedRisk, start: WarmStart | None) -> Function | None:
+    """Return a warm start as a function, or None if it does not fit the problem."""
+    if start is None or start.coef.shape != (risk.space.n_coef, risk.n_columns):
+        return None
+    coef, intercept = start.coef, start.intercept
+    values = risk.space.values_of(coef) + intercept
     return Function(coef, intercept, values, risk.smoothness @ values)
-
-
-__all__ = ["ManifoldEstimator"]

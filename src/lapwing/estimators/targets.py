@@ -5,11 +5,129 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+
+from .rows import check_weights
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Labels and weights of the training rows, checked.
+
+    Attributes
+    ----------
+    classes : ndarray or None
+        The sorted classes; None where targets are quantities.
+    given : ndarray of shape (n,)
+        Class codes, -1 for unlabelled rows; or quantities, NaN for rows without one.
+    row_weights : ndarray of shape (n,)
+        Weights as they were given.
+    index : ndarray of int, shape (l,)
+        The labelled rows of positive weight.
+    values : ndarray of shape (l, c)
+        What solvers fit: ±1 for each class against the rest (one column for two classes), or the
+        quantities.
+    weights : ndarray of shape (l,)
+        Weights of their losses: of the row times that of its class.
+    """
+
+    classes: np.ndarray | None
+    given: np.ndarray
+    row_weights: np.ndarray
+    index: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Which rows have a label or a target, whatever their weight."""
+        return ~np.isnan(self.given) if self.classes is None else self.given >= 0
+
+    @property
+    def n_columns(self) -> int:
+        """Number of functions that are fitted."""
+        return self.values.shape[1]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Labels or quantities of the rows of ``index``, as users write them."""
+        known = self.given[self.index]
+        return known if self.classes is None else self.classes[known]
+
+    @property
+    def one_hot(self) -> np.ndarray:
+        """Indicators of the classes of the rows of ``index``, shape (l, n_classes)."""
+        assert self.classes is not None
+        return np.eye(len(self.classes))[self.given[self.index]]
+
+    def with_labels(self, index: Any, y: Any) -> np.ndarray:
+        """Return the labels of all rows after some are given, as a user would pass them to fit."""
+        index = np.atleast_1d(index)
+        if index.size == 0:  # an empty list is an array of floats
+            index = index.astype(int)
+        if self.classes is None:
+            labels = self.given.copy()
+            labels[index] = y
+            return labels
+        labels = self.classes.astype(object)[self.given]
+        labels[~self.labelled] = None
+        labels[index] = np.asarray(y, dtype=object)
+        return labels
+
+
+def class_targets(
+    y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, class_weight: Any
+) -> Targets:
+    """Return the targets of a classifier for checked rows X."""
+    values, labelled = labelled_rows(y, unlabeled)
+    _check_length(values, X)
+    row_weights = check_weights(sample_weight, X)
+    classes = encode_classes(values, labelled, unlabeled)
+    given = np.full(len(values), -1)
+    given[labelled] = np.searchsorted(classes, values[labelled].astype(classes.dtype))
+    of_class = np.ones(len(classes))
+    if class_weight is not None:
+        of_class = compute_class_weight(
+            class_weight, classes=classes, y=classes[given[labelled]]
+        )
+    weights = row_weights[labelled] * of_class[given[labelled]]
+    index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
+    if len(np.unique(given[index])) < 2:
+        raise ValueError(
+            "fewer than two classes have a labelled row of positive weight: a classifier needs at "
+            "least two classes"
+        )
+    signs = np.where(given[index][:, None] == np.arange(len(classes)), 1.0, -1.0)
+    return Targets(classes, given, row_weights, index, one_column_signs(signs), weights)
+
+
+def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> Targets:
+    """Return the targets of a regressor for checked rows X."""
+    given = numeric_targets(y, unlabeled)
+    _check_length(given, X)
+    row_weights = check_weights(sample_weight, X)
+    index = np.flatnonzero(~np.isnan(given) & (row_weights > 0))
+    if len(index) == 0:
+        raise ValueError(
+            "no row has a target and a positive weight: give the target of at least one row"
+        )
+    return Targets(None, given, row_weights, index, given[index][:, None], row_weights[index])
+
+
+def one_column_signs(signs: np.ndarray) -> np.ndarray:
+    """Return ±1 with one column for two classes: that of the second."""
+    return signs[:, 1:] if signs.shape[1] == 2 else signs
+
+
+def _check_length(values: np.ndarray, X: Any) -> None:
+    if len(values) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
 
 
 def labelled_rows(y: Any, marker: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -62,13 +180,6 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
             "least two classes"
         )
     return classes
-
-
-def one_vs_rest(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return ±1 targets, one column for two classes and one per class for more."""
-    if len(classes) == 2:
-        return np.where(values == classes[1], 1.0, -1.0)[:, None]
-    return np.where(values[:, None] == classes[None, :], 1.0, -1.0)
 
 
 def numeric_targets(y: Any, marker: Any) -> np.ndarray:

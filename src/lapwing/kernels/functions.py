@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,6 +45,9 @@ class Kernel:
     Subclasses implement `block`; `prepare` and `diagonal` have defaults.
     """
 
+    #: Whether it is the inner product of prepared rows.
+    is_linear: ClassVar[bool] = False
+
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return rows in the form and precision that `block` takes."""
         return PreparedRows(X.astype(dtype, copy=False))
@@ -70,6 +73,8 @@ def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
 @dataclass(frozen=True)
 class LinearKernel(Kernel):
     """⟨a, b⟩."""
+
+    is_linear: ClassVar[bool] = True
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the inner products."""

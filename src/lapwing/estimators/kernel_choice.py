@@ -1,0 +1,98 @@
+"""The kernel that a user chose: made for the rows, and checked for being one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.threads import map_blocks, row_blocks
+from ..kernels import CallableKernel, Kernel, PolynomialKernel, make_kernel
+from ..spaces import localised
+
+#: Rows of the sample on which a kernel is checked for being positive semi-definite.
+_PSD_ROWS = 300
+#: Side of the tiles in which a Gram matrix is checked for being symmetric.
+_TILE = 256
+
+
+def resolve_kernel(settings: Any, X: Any, *, gamma: Any = None) -> Kernel | None:
+    """Return the kernel of these rows, checked; None if X holds its values.
+
+    Parameters
+    ----------
+    settings : object
+        An estimator; ``kernel``, ``gamma``, ``degree`` and ``coef0`` are read.
+    X : array or CSR matrix
+        The rows, or their Gram matrix.
+    gamma : float or str, optional
+        In the place of the estimator's.
+    """
+    if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
+        _check_gram(X)
+        return None
+    kernel = make_kernel(
+        settings.kernel,
+        X,
+        gamma=settings.gamma if gamma is None else gamma,
+        degree=settings.degree,
+        coef0=settings.coef0,
+    )
+    check_kernel(kernel, X)
+    return kernel
+
+
+def resolve_local_kernel(settings: Any, X: Any, points: np.ndarray) -> Kernel:
+    """Return the kernel where gamma may be "local", the width of the points."""
+    local = isinstance(settings.gamma, str) and settings.gamma == "local"
+    kernel = resolve_kernel(settings, X, gamma="scale" if local else None)
+    assert kernel is not None
+    return localised(kernel, X, points) if local else kernel
+
+
+def check_kernel(kernel: Kernel, X: Any) -> None:
+    """Refuse a kernel that is visibly not positive semi-definite on a sample of the rows."""
+    doubtful = isinstance(kernel, CallableKernel) or (
+        isinstance(kernel, PolynomialKernel)
+        and (kernel.coef0 < 0 or kernel.degree != int(kernel.degree))
+    )
+    if doubtful:
+        rows = kernel.prepare(X[_sample(X.shape[0])])
+        K = kernel.block(rows, rows)
+        if not np.isfinite(K).all():
+            raise ValueError("the kernel gives NaN or infinite values: rescale the rows or gamma")
+        if not np.allclose(K, K.T, atol=1e-8 * max(float(np.abs(K).max()), 1e-300)):
+            raise ValueError("the kernel is not symmetric: k(a, b) must equal k(b, a)")
+        _check_semidefinite(K)
+
+
+def _check_gram(K: np.ndarray) -> None:
+    """Refuse a matrix that is not symmetric or not positive semi-definite, tile by tile."""
+    n = len(K)
+
+    def look(rows: slice) -> tuple[float, float]:
+        asymmetry = 0.0
+        for start in range(rows.start, n, _TILE):
+            columns = slice(start, start + _TILE)
+            difference = np.abs(K[rows, columns] - K[columns, rows].T)
+            asymmetry = max(asymmetry, float(difference.max()))
+        return asymmetry, float(np.abs(K[rows]).max())
+
+    asymmetry, scale = np.max(map_blocks(look, row_blocks(n, _TILE)), axis=0)
+    if asymmetry > 1e-8 * scale:
+        raise ValueError("the precomputed kernel is not symmetric: pass K with K equal to K.T")
+    _check_semidefinite(K[np.ix_(*[_sample(n)] * 2)])
+
+
+def _check_semidefinite(K: np.ndarray) -> None:
+    values = np.linalg.eigvalsh((K + K.T) / 2.0)
+    if values[0] < -1e-6 * max(abs(values[-1]), 1e-300):
+        raise ValueError(
+            f"the kernel is not positive semi-definite (eigenvalues from {values[0]:.3g} to "
+            f"{values[-1]:.3g} on {len(K)} rows): use a valid kernel, or add a multiple of the "
+            "identity to a precomputed one"
+        )
+
+
+def _sample(n: int) -> np.ndarray:
+    return np.unique(np.linspace(0, n - 1, _PSD_ROWS).astype(int))

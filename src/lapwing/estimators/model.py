@@ -1,0 +1,226 @@
+"""What scikit-learn wants as classes: one for all estimators, one for each task.
+
+`predict` and its kin are written once here, on the fitted function. An estimator is its parameters
+and a ``fit`` that ends with ``_set_fitted``; everything else is values and functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..solvers import SolverResult, decisions
+from ..spaces import Predictor
+from .calibration import fit_temperature, probabilities
+from .rows import FLOATS, Rows, check_new_rows
+from .targets import Targets
+
+
+class Model(BaseEstimator):
+    """Base of all estimators. A fit leaves nothing behind unless it succeeds.
+
+    An estimator implements `fit`, and ``_refit(y)``, which fits to the same rows with other labels.
+    """
+
+    predictor_: Predictor
+    result_: SolverResult
+    _targets: Targets
+
+    #: Types of numbers that rows may have.
+    _row_dtype: Any = FLOATS
+
+    def _refit(self, y: np.ndarray) -> Self:
+        raise NotImplementedError(f"{type(self).__name__} must implement _refit")
+
+    def add_labels(self, index: Any, y: Any) -> Self:
+        """Label more training rows and fit again from the present solution.
+
+        The graph, landmarks and prototypes stay as they are.
+
+        Parameters
+        ----------
+        index : array of int
+            Rows of the training data.
+        y : array
+            Their labels or targets.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "predictor_")
+        return self._refit(self._targets.with_labels(index, y))
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Return the values of the fitted function, shape (n, columns)."""
+        check_is_fitted(self, "predictor_")
+        return self.predictor_.values(check_new_rows(self, X, dtype=self._row_dtype))
+
+    def _training_rows(self, X: Any) -> Rows:
+        """Return the rows of the last fit as `check_rows` would."""
+        return Rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+
+    def _replace_fitted(self, **attributes: Any) -> Self:
+        """Set all fitted attributes at once; those of an earlier fit are removed."""
+        parameters = self.get_params(deep=False)
+        for name in [name for name in vars(self) if name not in parameters]:
+            delattr(self, name)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        return self
+
+    def to_state(self) -> dict[str, Any]:
+        """Return parameters and fitted attributes, for a model file."""
+        parameters = self.get_params(deep=False)
+        if "callback" in parameters:
+            parameters["callback"] = None
+        seed = parameters.get("random_state")
+        if not isinstance(seed, (int, np.integer)):  # what was drawn from it is kept
+            parameters |= {"random_state": None} if "random_state" in parameters else {}
+        fitted = {
+            name: value
+            for name, value in self.__getstate__().items()
+            if name not in parameters and not hasattr(type(self), name) and name[:2] != "__"
+        }
+        fitted.pop("_sklearn_version", None)
+        return {"parameters": parameters, "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the estimator of a model file."""
+        model = cls(**state["parameters"])
+        for name, value in state["fitted"].items():
+            if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
+                raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
+            setattr(model, name, value)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = isinstance(kernel := getattr(self, "kernel", None), str)
+        precomputed = precomputed and kernel == "precomputed"
+        tags.input_tags.sparse = not precomputed
+        tags.input_tags.pairwise = precomputed
+        return tags
+
+
+class Classifier(ClassifierMixin, Model):
+    """Base of the classifiers: one column per class, one column for two classes."""
+
+    classes_: np.ndarray
+    transduction_: np.ndarray
+    temperature_: float
+
+    def _set_fitted(
+        self,
+        rows: Rows,
+        targets: Targets,
+        predictor: Predictor,
+        result: SolverResult,
+        values: np.ndarray,
+        held_out: np.ndarray | None = None,
+        **attributes: Any,
+    ) -> Self:
+        """Store a fit.
+
+        ``values`` are decision values of all rows, shape (n, columns), or their class codes, shape
+        (n,). ``held_out`` are the values of the labelled rows, each without its own label, for the
+        temperature of the probabilities; it may be given as ``temperature_`` instead.
+        """
+        assert targets.classes is not None
+        codes = values if values.ndim == 1 else decisions(values).astype(int)
+        codes = np.where(targets.labelled, targets.given, codes)
+        if held_out is not None:
+            index = targets.index
+            attributes["temperature_"] = fit_temperature(
+                held_out, targets.given[index], targets.row_weights[index]
+            )
+        return self._replace_fitted(
+            **rows.attributes,
+            classes_=targets.classes,
+            predictor_=predictor,
+            result_=result,
+            n_iter_=result.n_iter,
+            transduction_=targets.classes[codes],
+            _targets=targets,
+            **attributes,
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
+        values = self._values(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row."""
+        return self.classes_[decisions(self._values(X)).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, shape (n, n_classes).
+
+        A softmax of the decision values with one temperature, which is fitted to held-out values of
+        the labelled rows: in closed form, or from folds that are fitted along. Where there are
+        none (``solver="pcg"``, no folds), it is fitted to their values as they are, which makes
+        probabilities too confident.
+        """
+        return probabilities(self._values(X), self.temperature_)
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        check_fitted_arrays(self, self.classes_)
+        classes = self.classes_
+        increasing = classes.ndim == 1 and len(classes) > 1 and np.all(classes[:-1] < classes[1:])
+        if not increasing or not 0.0 < self.temperature_ < np.inf:
+            raise ValueError("its classes or its temperature make no sense")
+
+
+class Regressor(RegressorMixin, Model):
+    """Base of the regressors of one quantity."""
+
+    transduction_: np.ndarray
+
+    def _set_fitted(
+        self,
+        rows: Rows,
+        targets: Targets,
+        predictor: Predictor,
+        result: SolverResult,
+        values: np.ndarray,
+        **attributes: Any,
+    ) -> Self:
+        """Store a fit; ``values`` are those of all rows, shape (n, 1)."""
+        return self._replace_fitted(
+            **rows.attributes,
+            predictor_=predictor,
+            result_=result,
+            n_iter_=result.n_iter,
+            transduction_=np.where(targets.labelled, targets.given, values[:, 0]),
+            _targets=targets,
+            **attributes,
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted target of each row."""
+        return self._values(X)[:, 0]
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        check_fitted_arrays(self, None)
+
+
+def check_fitted_arrays(model: Any, classes: np.ndarray | None) -> None:
+    """Refuse labels of a model file that do not belong to its classes or rows."""
+    targets, n = model._targets, len(model.transduction_)
+    fine = isinstance(targets, Targets) and isinstance(model.predictor_, Predictor)
+    fine = fine and len(targets.given) == len(targets.row_weights) == n
+    index = targets.index
+    fine = fine and index.dtype.kind == "i" and 0 <= index.min() and index.max() < n
+    if classes is not None:
+        fine = fine and targets.given.dtype.kind == "i" and targets.given.max() < len(classes)
+        fine = fine and np.array_equal(classes, targets.classes)
+        fine = fine and bool(np.isin(model.transduction_, classes).all())
+    if not fine or model.n_features_in_ < 1:
+        raise ValueError("its labels do not fit its rows or its classes")

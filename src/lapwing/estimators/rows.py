@@ -1,0 +1,93 @@
+"""Rows as users give them: checked as scikit-learn does, without touching the estimator."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..arrays.blocks import without_repeats
+from ..graphs.neighbors import LARGEST_VALUE
+
+FLOATS = (np.float64, np.float32)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked training rows, and what is remembered of their columns.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        The rows, or their Gram matrix.
+    n_features : int
+        d.
+    names : ndarray of str or None
+        Names of the columns, where they have any.
+    """
+
+    X: Any
+    n_features: int
+    names: np.ndarray | None = None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Fitted attributes that scikit-learn reads."""
+        named = {} if self.names is None else {"feature_names_in_": self.names}
+        return {"n_features_in_": self.n_features, **named}
+
+
+def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Rows:
+    """Return training rows, an array or a CSR matrix without repeated entries.
+
+    The estimator is not changed: a fit that fails later leaves no trace.
+    """
+    probe = copy.copy(model)
+    X = _validated(probe, X, reset=True, least=least, dtype=dtype)
+    if get_tags(model).input_tags.pairwise and X.shape[0] != X.shape[1]:
+        raise ValueError(f"a precomputed kernel must be a square matrix, got shape {X.shape}")
+    names = None
+    if hasattr(probe, "feature_names_in_"):
+        names = probe.feature_names_in_
+    return Rows(X, probe.n_features_in_, names)
+
+
+def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS) -> Any:
+    """Return rows to predict, which must have the columns of the training rows."""
+    return _validated(model, X, reset=False, least=1, dtype=dtype)
+
+
+def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
+    X = validate_data(
+        model,
+        X,
+        accept_sparse="csr" if get_tags(model).input_tags.sparse else False,
+        dtype=dtype if isinstance(dtype, str) else list(dtype),
+        reset=reset,
+        ensure_min_samples=least,
+    )
+    return without_repeats(X)
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Return one non-negative weight per row."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative")
+    return weights
+
+
+def check_magnitude(X: Any, dtype: Any = None) -> None:
+    """Refuse rows whose squares overflow, in a precision that is by default their own."""
+    values = X.data if sp.issparse(X) else X
+    largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
+    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(np.finfo(dtype or values.dtype).max):
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
+            "with sklearn.preprocessing.StandardScaler"
+        )

@@ -1,0 +1,71 @@
+"""Running a solver for an estimator: progress, callback, and a warning if it does not converge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..messages import ProgressLine, warn
+from ..solvers import SolverResult, Step, StoppingRule, drive
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """What a later fit to the same rows begins with.
+
+    Attributes
+    ----------
+    seed : int
+        The seed of the last fit, and with it its landmarks.
+    coef, intercept : ndarray
+        The solution in the coordinates of the solver.
+    centres : ndarray or None
+        Landmarks that are centres of k-means.
+    """
+
+    seed: int
+    coef: np.ndarray
+    intercept: np.ndarray
+    centres: np.ndarray | None = None
+
+
+def run_solver(
+    settings: Any,
+    method: str,
+    steps: Iterator[Step],
+    max_iter: int,
+    rules: Sequence[StoppingRule] = (),
+) -> tuple[Step, SolverResult]:
+    """Run a solver, and warn if it does not converge.
+
+    ``settings`` is the estimator; its ``verbose`` and ``callback`` are read, where it has them.
+    """
+    callback = getattr(settings, "callback", None)
+    line = ProgressLine(method)
+    if getattr(settings, "verbose", 0):
+        callback = _showing(line, callback)
+    step, result = drive(method, steps, max_iter=max_iter, rules=rules, callback=callback)
+    line.close()
+    if result.status == "not_converged":
+        warn(result.message, ConvergenceWarning)
+    return step, result
+
+
+def held_out_values(step: Step, index: np.ndarray) -> np.ndarray:
+    """Return the values of the labelled rows, each without its own label where that is known."""
+    return step.function.values[index] if step.leave_one_out is None else step.leave_one_out()
+
+
+def _showing(
+    line: ProgressLine, callback: Callable[[Step], object] | None
+) -> Callable[[Step], object]:
+    def show(step: Step) -> object:
+        gap = "" if step.gap is None else f", at most {step.gap:.3g} above the optimum"
+        line.show(f"iteration {step.iteration}, objective {step.objective:.6g}{gap}")
+        return callback(step) if callback is not None else None
+
+    return show
