@@ -22,7 +22,7 @@ from lapwing import KNNGraph, LapERLSClassifier
 from lapwing.bench.data import error, mean_distance_gamma
 from lapwing.kernels import GaussianKernel, gram_operator
 from lapwing.solvers import EmbeddedRidge, block_solution
-from lapwing.spaces import label_pull, reduced_precision
+from lapwing.spaces import label_precision, reduced_precision
 
 STRENGTH = 1e4
 EIGENVECTORS = (10, 20, 30, 50, 100)
@@ -87,8 +87,8 @@ def choose(X, truth, labelled, order, graph):
     rows = np.concatenate([labelled, order[~np.isin(order, labelled)][: N_PART - len(labelled)]])
     targets = np.where(truth[labelled][:, None] == np.arange(10), 1.0, -1.0)
     strength = np.full(len(labelled), STRENGTH)
-    pull = label_pull(graph.component_, labelled, strength, targets)
-    pull[labelled] = 0.0  # what is left holds parts that no label reaches
+    Lam = label_precision(graph.component_, labelled, strength, targets)
+    Lam[labelled] = 0.0  # what is left holds parts that no label reaches
     values, vectors = graph.eigenpairs(max(EIGENVECTORS))
     index = np.arange(len(labelled))
     share = len(X) / len(rows)  # each row of the part stands for so many
@@ -104,7 +104,7 @@ def choose(X, truth, labelled, order, graph):
         M, residual = block_solution(whole)
         for k, mu in product(EIGENVECTORS, SMOOTHNESS):
             columns = [*range(k), basis.shape[1]]
-            penalty = reduced_precision(values[:k], vectors[:, :k], 1, pull, mu)
+            penalty = reduced_precision(values[:k], vectors[:, :k], 1, Lam, mu)
             part = EmbeddedRidge(gram, ridge, basis[:, :k], penalty, index, targets, strength, True)
             held_out = part.step(1, M[:, columns], residual[:, columns], 0.0).leave_one_out()
             wrong = error(held_out.argmax(axis=1), truth[labelled])

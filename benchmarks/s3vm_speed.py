@@ -74,8 +74,8 @@ def one_evaluation(X, y):
 
     def evaluate():
         values = space.values(w[:, None])
-        _, force = loss(values, column)
-        return space.gradient(force)
+        _, row_gradient = loss(values, column)
+        return space.gradient(row_gradient)
 
     ours = best_of(evaluate)
     forward, backward = best_of(lambda: X @ w), best_of(lambda: X.T @ a)

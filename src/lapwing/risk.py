@@ -91,7 +91,7 @@ class RegularizedRisk:
         """Return the objective per column. Cost: no product."""
         loss = self.weights @ self.loss.value(f.values[self.labelled], self.targets)
         # Far-off constants, which S does not see, would leave the product few digits.
-        manifold = (self.smoothness.without_null_space(f.values) * f.rough).sum(axis=0)
+        manifold = (self.smoothness.without_null_space(f.values) * f.S_values).sum(axis=0)
         manifold = np.maximum(manifold, 0.0)
         ambient = self.space.dot(f, f)
         return 0.5 * (loss + self.reg_ambient * ambient + self.reg_manifold * manifold)
@@ -109,14 +109,14 @@ class RegularizedRisk:
     def gradient(self, f: Function, slope: np.ndarray | None = None) -> Function:
         """Return the gradient as a function. Cost: one product with K.
 
-        It is γ_A·h plus the representer of the force γ_I S f + Jᵀg: the factor K of the gradient
-        with respect to α is left out, which is the preconditioning of Melacci & Belkin (2011),
-        eq. (12). ``slope`` is g, by default the derivative of the loss at f.
+        It is γ_A·h plus the Riesz representer of the row gradient γ_I S f + Jᵀg: the factor K of
+        the gradient with respect to α is left out, which is the preconditioning of Melacci &
+        Belkin (2011), eq. (12). ``slope`` is g, by default the derivative of the loss at f.
         """
-        force = self.reg_manifold * f.rough
-        force[self.labelled] += self.loss_slope(f) if slope is None else slope
-        intercept = force.sum(axis=0) if self.fit_intercept else np.zeros(self.n_columns)
-        coef, values = self.space.represent(force)
+        row_gradient = self.reg_manifold * f.S_values
+        row_gradient[self.labelled] += self.loss_slope(f) if slope is None else slope
+        intercept = row_gradient.sum(axis=0) if self.fit_intercept else np.zeros(self.n_columns)
+        coef, values = self.space.represent(row_gradient)
         coef = coef + self.reg_ambient * f.coef
         values = values + self.reg_ambient * (f.values - f.intercept) + intercept
         return Function(coef, intercept, values, self.smoothness @ values)

@@ -11,7 +11,7 @@ from lapwing import LapERLSRegressor
 from lapwing.graphs import KNNGraph
 from lapwing.operators import DenseOperator
 from lapwing.solvers import EmbeddedRidge, ridge_cg, ridge_direct
-from lapwing.spaces import label_pull, reduced_precision
+from lapwing.spaces import label_precision, reduced_precision
 
 YES_NO = [True, False]
 every_intercept = pytest.mark.parametrize("intercept", YES_NO)
@@ -38,10 +38,10 @@ class Case:
         self.labelled = np.sort(rng.choice(n, 8, replace=False))
         self.y = rng.normal(size=(8, columns)) + 0.5
         self.weights = strength * rng.uniform(0.5, 2.0, 8)
-        pull = label_pull(graph.component_, self.labelled, self.weights, self.y)
-        self.P = reduced_precision(values, self.phi, power, pull, mu)
-        pull[self.labelled] = 0.0
-        penalty = reduced_precision(values, self.phi, power, pull, mu)
+        Lam = label_precision(graph.component_, self.labelled, self.weights, self.y)
+        self.P = reduced_precision(values, self.phi, power, Lam, mu)
+        Lam[self.labelled] = 0.0
+        penalty = reduced_precision(values, self.phi, power, Lam, mu)
         self.S = graph.laplacian_ @ np.eye(n)
         self.mu, self.C, self.intercept = mu, C, intercept
         self.problem = EmbeddedRidge(
@@ -57,9 +57,9 @@ class Case:
         Lam[rows] = w
         P = self.phi.T @ np.diag(Lam) @ self.phi + self.mu * self.phi.T @ self.S @ self.phi
         K_G = self.phi @ np.linalg.solve(P, self.phi.T)
-        force = np.zeros((n, y.shape[1]))
-        force[rows] = w[:, None] * y
-        virtual = K_G @ force
+        weighted_targets = np.zeros((n, y.shape[1]))
+        weighted_targets[rows] = w[:, None] * y
+        virtual = K_G @ weighted_targets
         A = self.K + K_G + np.eye(n) / self.C
         if not self.intercept:
             return np.linalg.solve(A, virtual), np.zeros(y.shape[1])

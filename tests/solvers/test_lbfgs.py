@@ -102,9 +102,9 @@ class Case:
         def gradient(z):
             step = 1e-6
             slope = FORMULAS[self.loss](f(z) + step, y) - FORMULAS[self.loss](f(z) - step, y)
-            force = w * slope / (2 * step)
-            b = force.sum() if self.constant == "free" else 0.0
-            return np.append(R.T @ force + 2 * REG[column] * z[:-1], b)
+            row_gradient = w * slope / (2 * step)
+            b = row_gradient.sum() if self.constant == "free" else 0.0
+            return np.append(R.T @ row_gradient + 2 * REG[column] * z[:-1], b)
 
         z = minimize(
             objective, np.zeros(R.shape[1] + 1), jac=gradient, method="L-BFGS-B",
@@ -180,8 +180,8 @@ def test_objective_falls_where_the_loss_is_not_convex():
         value = np.exp(-3.0 * values**2)
         weights = case.weights[:, columns]
         total, slope = case.row_loss(values, columns)
-        force = slope - 30.0 * weights * values * value
-        return total + (5.0 * weights * value).sum(axis=0), force
+        row_gradient = slope - 30.0 * weights * values * value
+        return total + (5.0 * weights * value).sum(axis=0), row_gradient
 
     start = case.descend(max_iter=3).vectors
     path = np.array(

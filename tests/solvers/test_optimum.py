@@ -23,8 +23,8 @@ from lapwing.operators import DenseOperator
 from lapwing.risk import RegularizedRisk
 from lapwing.solvers import eliminate, eliminate_features, manifold_cg, pcg
 from lapwing.solvers.box_qp import solve_box_qp
-from lapwing.solvers.line_search import exact_step
-from lapwing.solvers.reduced import ReducedProblem
+from lapwing.solvers.label_problem import LabelProblem
+from lapwing.solvers.line_search import exact_step_length
 from lapwing.spaces import Function, KernelSpace, LinearSpace
 
 # Test folders are no packages: load the reference by its path.
@@ -161,7 +161,7 @@ def test_reference_agrees_with_the_normal_equations(intercept):
     case = Case(1, "squared", "gaussian", True, 1, intercept, 1e-2, 1.0)
     p = case.problem
     n = len(p.K)
-    # (JᵀWJ K + γ_A I + γ_I S K) α + (JᵀWJ 1 + γ_I S 1) b = JᵀW y, and the forces sum to zero.
+    # (JᵀWJ K + γ_A I + γ_I S K) α + (JᵀWJ 1 + γ_I S 1) b = JᵀW y; row gradients sum to 0.
     W = np.zeros(n)
     W[p.labelled] = p.weights
     A = np.diag(W) @ p.K + p.reg_manifold * p.S @ p.K
@@ -369,7 +369,7 @@ def test_gap_bound_holds_for_any_function(case):
 
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
 @given(seed=st.integers(0, 10**6), l=st.integers(1, 12), whole=st.booleans(), flat=st.booleans())
-def test_exact_step_minimises_along_the_line(loss, seed, l, whole, flat):
+def test_exact_step_length_minimises_along_the_line(loss, seed, l, whole, flat):
     rng = np.random.default_rng(seed)
     # Whole numbers: several rows bend at the same place, start on a bend, or do not move.
     draw = (lambda: rng.integers(-2, 3, (l, 1)) * 1.0) if whole else lambda: rng.normal(size=(l, 1))
@@ -383,7 +383,7 @@ def test_exact_step_minimises_along_the_line(loss, seed, l, whole, flat):
         value = weights @ reference.LOSSES[loss](y[:, 0], f[:, 0] + s * d[:, 0])
         return 0.5 * value + s * slope + 0.5 * s * s * curvature
 
-    (found,) = exact_step(
+    (found,) = exact_step_length(
         LOSSES[loss](), f, d, y, weights, np.array([slope]), np.array([curvature])
     )
     assert found >= 0
@@ -393,24 +393,24 @@ def test_exact_step_minimises_along_the_line(loss, seed, l, whole, flat):
     assert along(found) <= min(lowest, grid) + 1e-9 * (1 + abs(along(0.0)))
 
 
-def test_exact_step_treats_columns_separately_and_refuses_kinks():
+def test_exact_step_length_treats_columns_separately_and_refuses_kinks():
     rng = np.random.default_rng(0)
     f, d = rng.normal(size=(2, 7, 3))
     d[:, 1] = 0.0
     y, w = rng.choice([-1.0, 1.0], (7, 3)), rng.uniform(0.1, 2.0, 7)
     slope, curvature = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.0, 1.0])
     loss = LOSSES["squared_hinge"]()
-    together = exact_step(loss, f, d, y, w, slope, curvature)
+    together = exact_step_length(loss, f, d, y, w, slope, curvature)
     for j in range(3):
         part = slice(j, j + 1)
-        alone = exact_step(
+        alone = exact_step_length(
             loss, f[:, part], d[:, part], y[:, part], w, slope[part], curvature[part]
         )
         assert together[j] == alone[0]
     assert together[1] == 0.0
     for kinked in ("hinge", "epsilon_insensitive"):
         with pytest.raises(TypeError, match="not smooth"):
-            exact_step(LOSSES[kinked](), f, d, y, w, slope, curvature)
+            exact_step_length(LOSSES[kinked](), f, d, y, w, slope, curvature)
 
 
 # ---------------------------------------------------------------- the dual of hinges
@@ -497,7 +497,7 @@ def test_box_qp_has_no_units(unit, mean):
     assert b_unit / unit == pytest.approx(b + mean, abs=1e-9)
 
 
-def test_box_qp_without_force_is_exactly_zero():
+def test_box_qp_without_linear_term_is_exactly_zero():
     Q, q = np.ones((4, 4)), np.array([1.0, 1.0, -1.0, -1.0])
     a, b = solve_box_qp(Q, np.array([2.9, 3.1, -3.3, -3.2]), np.full(4, 5.0), q, 0.0)
     np.testing.assert_array_equal(a, 0.0)
@@ -533,7 +533,7 @@ def test_leave_one_out_of_the_tube():
     # Rows inside the tube keep their value; a row that holds itself up alone falls to zero.
     R, y = np.eye(4) * 5.0, np.array([[1.0], [-1.0], [0.05], [0.0]])
     loss = LOSSES["epsilon_insensitive"]()
-    problem = ReducedProblem(R, None, 0.0, loss, y, np.ones(4), 0.1)
+    problem = LabelProblem(R, None, 0.0, loss, y, np.ones(4), 0.1)
     c, _, _ = problem.solve()
     np.testing.assert_allclose(R @ c, [[0.9], [-0.9], [0.0], [0.0]], atol=1e-9)
     np.testing.assert_array_equal(c[2:], 0.0)
@@ -544,7 +544,7 @@ def test_leave_one_out_of_the_tube():
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_leave_one_out_of_margin_losses(loss):
     R = np.eye(4) * 5.0
-    problem = ReducedProblem(
+    problem = LabelProblem(
         R=R,
         t=None,
         sigma=0.0,

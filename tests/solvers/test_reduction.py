@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lapwing.solvers.reduced as reduced_module
+import lapwing.solvers.label_problem as reduced_module
 from lapwing.graphs import KNNGraph
 from lapwing.losses import Hinge, SquaredHinge, SquaredLoss
 from lapwing.operators import DenseOperator, SparseOperator
 from lapwing.solvers import reduction
-from lapwing.solvers.reduced import ReducedProblem
+from lapwing.solvers.label_problem import LabelProblem
 from lapwing.solvers.reduction import (
     COLUMN_BLOCK,
     BasisReductions,
@@ -394,7 +394,7 @@ def reduced(loss, intercept=True, columns=3, sigma=0.2, l=8, seed=0):
     A = rng.normal(size=(l, 5))
     t = rng.uniform(0.5, 1.0, l) if intercept else None
     y = np.where(rng.random((l, columns)) < 0.5, -1.0, 1.0)
-    return ReducedProblem(A @ A.T, t, sigma, loss, y, rng.uniform(0.2, 3.0, l), 0.3)
+    return LabelProblem(A @ A.T, t, sigma, loss, y, rng.uniform(0.2, 3.0, l), 0.3)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.2])
@@ -457,7 +457,7 @@ def test_squared_hinge_is_optimal_however_its_columns_are_solved(
 def test_ridge_below_rounding_still_has_a_solution(loss):
     """Rows that are all the same, and a γ_A that a sum with R does not show."""
     y = np.ones((4, 1))
-    problem = ReducedProblem(np.ones((4, 4)), None, 0.0, loss, y, np.ones(4), 1e-18)
+    problem = LabelProblem(np.ones((4, 4)), None, 0.0, loss, y, np.ones(4), 1e-18)
     c, _, _ = problem.solve()
     np.testing.assert_allclose(problem.R @ c, y, atol=1e-9)
 
@@ -491,7 +491,7 @@ def test_leave_one_out_of_the_squared_loss_is_that_of_problems_without_the_row(i
 def test_leave_one_out_counts_rows_that_are_fitted_exactly():
     """Three rows on a line through the middle one: its coefficient is zero, not its influence."""
     x = np.array([-1.0, 0.0, 1.0])
-    problem = ReducedProblem(
+    problem = LabelProblem(
         np.outer(x, x), np.ones(3), 0.0, SquaredLoss(), x[:, None], np.ones(3), 1.0
     )
     c, b, _ = problem.solve()
@@ -507,7 +507,7 @@ def without_each(problem):
     for i in range(len(values)):
         rest = np.delete(np.arange(len(values)), i)
         t = None if problem.t is None else problem.t[rest]
-        c, b, _ = ReducedProblem(
+        c, b, _ = LabelProblem(
             problem.R[np.ix_(rest, rest)],
             t,
             problem.sigma,

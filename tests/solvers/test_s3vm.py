@@ -198,9 +198,9 @@ def test_gradient_of_the_objective(kind, constant, on_labelled, on_unlabelled, s
             small_gradient=np.full(2, np.inf),
             max_iter=0,
         )
-        _, force = loss(at.values, np.arange(2))
+        _, row_gradient = loss(at.values, np.arange(2))
         # The gradient as the descent forms it.
-        gradient = full.gradient(force) + 2.0 * problem.reg * full.without_constant(x)
+        gradient = full.gradient(row_gradient) + 2.0 * problem.reg * full.without_constant(x)
     np.testing.assert_allclose(at.objective, objective(x), rtol=1e-8)
     step = 1e-6 if size == 1.0 else 1e-2
     rise = (objective(x + step * direction) - objective(x - step * direction)) / (2 * step)

@@ -84,11 +84,11 @@ def test_inner_products_are_those_of_the_formula(kind, constant):
 
 @every_kind
 @every_constant
-def test_gradient_is_the_representer_of_the_force(kind, constant):
+def test_gradient_is_the_representer_of_the_row_gradient(kind, constant):
     full, vectors, *_ = functions(kind, constant)
-    force = np.random.default_rng(5).normal(size=(N, 3))
-    expected = (force * full.values(vectors)).sum(axis=0)
-    np.testing.assert_allclose(full.dot(full.gradient(force), vectors), expected, rtol=1e-9)
+    row_gradient = np.random.default_rng(5).normal(size=(N, 3))
+    expected = (row_gradient * full.values(vectors)).sum(axis=0)
+    np.testing.assert_allclose(full.dot(full.gradient(row_gradient), vectors), expected, rtol=1e-9)
 
 
 @every_kind
@@ -131,11 +131,12 @@ def test_sparse_rows_give_the_same_vectors_and_stay_sparse(constant, monkeypatch
         raise AssertionError("sparse rows became dense")
 
     dense, vectors, *_ = functions("dense", constant)
-    force = np.random.default_rng(7).normal(size=(N, 3))
+    row_gradient = np.random.default_rng(7).normal(size=(N, 3))
     for name in ("toarray", "todense"):
         monkeypatch.setattr(sp.csr_matrix, name, refuse)
     sparse = affine(make("sparse")[0], constant)
-    np.testing.assert_allclose(sparse.gradient(force), dense.gradient(force), atol=1e-12)
+    expected = dense.gradient(row_gradient)
+    np.testing.assert_allclose(sparse.gradient(row_gradient), expected, atol=1e-12)
     np.testing.assert_allclose(sparse.values(vectors), dense.values(vectors), atol=1e-12)
 
 

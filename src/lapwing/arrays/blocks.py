@@ -35,7 +35,7 @@ class RowBlocks:
     n_rows : int
         Rows of all blocks together.
     progress : callable, optional
-        Told of every tile that is done.
+        Called after every tile.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class RowBlocks:
         Every thread has sums of its own over rows that are fixed by the number of threads, so
         that the result is the same each time.
         """
-        total, told = start(), _Told(self, title)
+        total, done = start(), _ProgressCounter(self, title)
 
         def add_part(part: tuple[Any, slice]) -> list[np.ndarray]:
             block, rows = part
             sums = start()
             for inner in row_blocks(rows.stop - rows.start, tile):
                 add(sums, block[rows.start + inner.start : rows.start + inner.stop])
-                told.of(inner.stop - inner.start)
+                done.add(inner.stop - inner.start)
             return sums
 
         for block in self.read():
@@ -88,12 +88,12 @@ class RowBlocks:
 
     def map(self, title: str, function: Callable[[Any], np.ndarray], tile: int) -> np.ndarray:
         """Return ``function`` of every tile, one below the other."""
-        found, told = [], _Told(self, title)
+        found, done = [], _ProgressCounter(self, title)
 
         def of_tile(part: tuple[Any, slice]) -> np.ndarray:
             block, rows = part
             values = function(block[rows])
-            told.of(rows.stop - rows.start)
+            done.add(rows.stop - rows.start)
             return values
 
         for block in self.read():
@@ -117,14 +117,14 @@ class RowBlocks:
         return np.concatenate(parts)
 
 
-class _Told:
-    """Counts the rows that are done."""
+class _ProgressCounter:
+    """Counts the processed rows, for the progress report; shared by all threads."""
 
     def __init__(self, rows: RowBlocks, title: str) -> None:
         self.rows, self.title = rows, title
         self.done, self.lock = 0, threading.Lock()
 
-    def of(self, n: int) -> None:
+    def add(self, n: int) -> None:
         if self.rows.progress is not None:
             with self.lock:
                 self.done += n

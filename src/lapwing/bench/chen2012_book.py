@@ -33,7 +33,7 @@ from ..kernels import GaussianKernel, Kernel
 from ..losses import EpsilonInsensitive, Loss, SquaredLoss
 from ..operators import DenseOperator
 from ..solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
-from ..spaces import label_pull, reduced_precision, spectral_embedding
+from ..spaces import label_precision, reduced_precision, spectral_embedding
 from .data import DataFolder, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
 from .jobs import Job, Outcome
@@ -133,7 +133,7 @@ class Task:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return labels as a column, their strength, and the diagonal of Λ for all rows."""
         targets, strengths = self.y[split, None], np.full(len(split), strength)
-        return targets, strengths, label_pull(self.graph.component_, split, strengths, targets)
+        return targets, strengths, label_precision(self.graph.component_, split, strengths, targets)
 
     def error(self, split: np.ndarray, f: np.ndarray) -> float:
         """Return the error in percent of the values f on the unlabelled rows."""
@@ -257,7 +257,7 @@ def lap_erls(
             penalty=none,
             labelled=none.astype(int),
             targets=none,
-            pull=none,
+            label_precision=none,
             fit_intercept=True,
         )
         M, residual = block_solution(problem)
@@ -268,7 +268,11 @@ def lap_erls(
                 pull[split] = 0.0  # what is left holds parts that no label reaches
                 penalty = reduced_precision(values, vectors, task.power, pull, mu)
                 this = replace(
-                    problem, penalty=penalty, labelled=split, targets=targets, pull=strengths
+                    problem,
+                    penalty=penalty,
+                    labelled=split,
+                    targets=targets,
+                    label_precision=strengths,
                 )
                 f = this.step(1, M, residual, 1e-3).function.values[:, 0]
                 errors[k, s] = task.error(split, f)

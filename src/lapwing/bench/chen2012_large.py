@@ -49,7 +49,7 @@ from ..graphs import KNNGraph
 from ..kernels import GaussianKernel, gram_operator
 from ..losses import SquaredLoss
 from ..solvers import EmbeddedRidge, block_solution
-from ..spaces import label_pull, reduced_precision
+from ..spaces import label_precision, reduced_precision
 from .chen2012_book import EPSILON, NAME, PULLS, SIZES, STRENGTHS, Eigenfunctions
 from .data import DataFolder, error, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
@@ -345,11 +345,11 @@ def choose_embedded(task: Task, graph: KNNGraph, n_eigenvectors: int) -> dict[st
             )
             blocks[C] = whole, *block_solution(whole)
         for k, (mu, C, strength) in enumerate(grid):
-            pull = label_pull(graph.component_, labelled, strength * ones, targets)
+            pull = label_precision(graph.component_, labelled, strength * ones, targets)
             pull[labelled] = 0.0  # what is left holds parts that no label reaches
             penalty = reduced_precision(values, vectors, 1, pull, mu)
             whole, M, residual = blocks[C]
-            machine = replace(whole, penalty=penalty, pull=strength * ones)
+            machine = replace(whole, penalty=penalty, label_precision=strength * ones)
             found = machine.step(1, M, residual, 0.0).function.values[held, 0] > 0
             errors[k] += np.mean(found != task.y[validation]) / len(task.rounds)
     rounded = errors.round(9).tolist()

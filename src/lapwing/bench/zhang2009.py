@@ -33,7 +33,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ..arrays.blocks import RowBlocks
 from ..estimators import PVMClassifier
 from ..kernels import GaussianKernel
-from ..solvers import cholesky_basis, hinge_machine
+from ..solvers import cholesky_basis, fit_hinge
 from ..spaces import (
     LowRankGraph,
     Similarities,
@@ -357,7 +357,7 @@ def hinge(P: np.ndarray, Q: np.ndarray, T: np.ndarray, fold: np.ndarray, C: floa
     held_out, y = np.zeros(T.shape), T[:, 1:]
 
     def values(rows: Any, P_new: np.ndarray) -> np.ndarray:
-        f = P_new @ hinge_machine(P[rows], y[rows], np.full(len(y), C)[rows])[0]
+        f = P_new @ fit_hinge(P[rows], y[rows], np.full(len(y), C)[rows])[0]
         return np.hstack([-f, f])
 
     for k in range(FOLDS):

@@ -52,7 +52,7 @@ from ..spaces import (
     Function,
     graph_kernel,
     graph_kernel_bytes,
-    label_pull,
+    label_precision,
     reduced_precision,
     spectral_embedding,
 )
@@ -248,7 +248,7 @@ class TubeMachine(EmbeddedEstimator):
         """Return graph kernel and virtual targets, eq. (19)-(20) or (25)-(29)."""
         n = data.X.shape[0]
         mu, strength = float(self.reg_manifold), float(self.reg_labeled) * data.weights
-        pull = label_pull(self.graph_.component_, data.index, strength, data.targets)
+        pull = label_precision(self.graph_.component_, data.index, strength, data.targets)
         if self.n_eigenvectors is None:
             dense = n <= DENSE_ROWS and graph_kernel_bytes(n) <= budget
             K_G = graph_kernel(self.graph_.laplacian_, pull, mu, dense=dense)
@@ -293,7 +293,7 @@ class RidgeMachine(EmbeddedEstimator):
             return replace(step, function=replace(f, values=values))
         self._fit_graph(data.X, data.index, stacklevel=4)
         mu = float(self.reg_manifold)
-        pull = label_pull(self.graph_.component_, data.index, strength, data.targets)
+        pull = label_precision(self.graph_.component_, data.index, strength, data.targets)
         values, vectors, power = self._spectrum(stacklevel=4)
         self.embedding_ = spectral_embedding(values, vectors, power, pull, mu)
         loose = pull.copy()
@@ -307,7 +307,7 @@ class RidgeMachine(EmbeddedEstimator):
             penalty=reduced_precision(values, vectors, power, loose, mu),
             labelled=data.index,
             targets=data.targets,
-            pull=strength,
+            label_precision=strength,
             fit_intercept=bool(self.fit_intercept),
         )
         if method == "direct":

@@ -26,9 +26,9 @@ from ..solvers import (
     Reduction,
     SolutionPath,
     basis_bytes,
+    certified_step,
     decisions,
     dense_bytes,
-    exact_step,
     hinge_path,
     reduce_dense,
 )
@@ -389,7 +389,7 @@ class LapSVCPath(KernelClassifier, ManifoldEstimator):
         problem = reduction.problem(
             Hinge(), data.targets, data.weights, risk.reg_ambient, risk.fit_intercept
         )
-        step = exact_step(
+        step = certified_step(
             risk,
             Function(coef, b, values, S @ values),
             -risk.reg_ambient * c,

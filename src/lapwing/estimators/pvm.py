@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays.blocks import Progress, RowBlocks, open_stream
 from ..arrays.memory import format_size, memory_budget
 from ..arrays.threads import n_threads
-from ..solvers import decisions, hinge_machine, ridge_machine
+from ..solvers import decisions, fit_hinge, fit_ridge
 from ..spaces import (
     LowRankGraph,
     Similarities,
@@ -239,9 +239,9 @@ class PrototypeEstimator(BaseEstimator):
         back = penalty_root(plus, minus, self._similarities)
         features, weights = H_l @ back, self.reg_labeled_ * data.weights
         if self.loss == "squared":
-            coef, held_out = ridge_machine(features, data.targets, weights)
+            coef, held_out = fit_ridge(features, data.targets, weights)
         else:
-            coef, held_out = hinge_machine(features, data.targets, weights)
+            coef, held_out = fit_hinge(features, data.targets, weights)
         self.coef_ = (back @ coef).T
         values = self.coef_.T
         self._store_values(data, rows, lambda X: self._similarities.values(X, values), held_out)

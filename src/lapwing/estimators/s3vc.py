@@ -350,7 +350,7 @@ class S3VC(KernelClassifier):
         self._fitted_basis = self._basis()
         if landmarks is not None:
             coef = landmarks.expansion(coef, kernel, X)
-        self._store(X, Function(coef, f.intercept, f.values, f.rough), result)
+        self._store(X, Function(coef, f.intercept, f.values, f.S_values), result)
         if landmarks is not None and landmarks.centres is not None:
             self.landmarks_ = landmarks.centres
 

@@ -9,35 +9,26 @@ Notation: L Laplacian, N its known null space, V and σ its eigenvectors and eig
 
 from __future__ import annotations
 
-import logging
 import numbers
-import warnings
-from collections.abc import Callable
 
 import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from ..messages import warn
 from ..operators import Operator, PowerOperator
 from .filters import GraphFilter, spectrum_bound
 
-logger = logging.getLogger(__name__)
-
-METHODS = ("auto", "dense", "lanczos", "chebyshev")
+METHODS = ("auto", "dense", "chebyshev")
 
 #: Eigenvalues below this share of the spectrum count as this share in the tolerance: to resolve
 #: them better takes products in proportion to the inverse root of the share.
 FLOOR = 1e-3
 #: Up to this size, or from this share of all pairs, a dense decomposition is the fastest.
 _DENSE_SIZE, _DENSE_SHARE = 500, 0.25
-#: Vectors of the Lanczos basis beyond the wanted ones, at least, and restarts before giving up.
-_SPARE_BASIS, _RESTARTS = 40, 100
 #: How far a filter raises eigenvalue 0 over the unwanted ones: more would cost digits.
 _GAIN = 1e4
 _SWEEPS = 60
-
-Project = Callable[[np.ndarray], np.ndarray]
 
 
 def smallest_eigenpairs(
@@ -67,11 +58,10 @@ def smallest_eigenpairs(
     tol : float, default=1e-2
         Tolerance as above, from 1e-8 to below 1. Whatever it is, the vectors are orthonormal and
         the values are their Rayleigh quotients vᵀLv.
-    method : {"auto", "dense", "lanczos", "chebyshev"}, default="auto"
-        ``"dense"`` decomposes the full matrix and is exact. ``"lanczos"`` is ARPACK; what it
-        misses, copies of a multiple eigenvalue for one, is looked for and makes it hand over to
-        ``"chebyshev"``: filtered subspace iteration, which finds all copies by itself.
-        ``"auto"`` is ``"dense"`` up to 500 rows or from n / 4 pairs, and ``"chebyshev"`` else.
+    method : {"auto", "dense", "chebyshev"}, default="auto"
+        ``"dense"`` decomposes the full matrix and is exact. ``"chebyshev"`` is filtered subspace
+        iteration, which finds all copies of a multiple eigenvalue. ``"auto"`` is ``"dense"`` for at
+        most 500 rows or at least n / 4 pairs, and ``"chebyshev"`` otherwise.
     rng : numpy.random.Generator, optional
         For the start; by default seeded with 0.
 
@@ -103,9 +93,8 @@ def smallest_eigenpairs(
         return np.zeros(k), _with_fixed_signs(known)
     upper = spectrum_bound(laplacian)
     if method == "auto":
-        # Filters multiply more columns than Lanczos, but many at a time and on all threads.
         method = "dense" if n <= _DENSE_SIZE or k >= _DENSE_SHARE * n else "chebyshev"
-    solve = {"dense": _dense, "lanczos": _lanczos, "chebyshev": _chebyshev}[method]
+    solve = {"dense": _dense, "chebyshev": _chebyshev}[method]
     values, vectors = solve(laplacian, wanted, upper, tol, rng)
     values = np.concatenate([np.zeros(known.shape[1]), np.maximum(values, 0.0)])
     return values, _with_fixed_signs(np.hstack([known, vectors]))
@@ -150,59 +139,6 @@ def _dense(
     return eigh(L, subset_by_index=[0, k - 1])
 
 
-def _lanczos(
-    laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lanczos, then once more off what was found: nothing smaller may be left there."""
-    off_null = laplacian.without_null_space
-    try:
-        _, V = _arpack(laplacian, k, upper, FLOOR * tol, off_null, rng)
-        values, V, residuals = _rayleigh_ritz(laplacian, V)
-        excess = _excess(values, residuals, upper, tol)
-        margin = tol * max(values[-1], FLOOR * upper)
-        rest, _ = _arpack(
-            laplacian, 1, upper, margin / upper, lambda v: off_null(v) - V @ (V.T @ v), rng
-        )
-        if excess <= 1 and rest[0] >= values[-1] - margin:
-            return values, V
-        reason = f"residual {excess:.1e} of the tolerance, left over {rest[0]:.3g}"
-    except ArpackError as error:
-        reason = str(error)
-    logger.info("Lanczos is not enough (%s): Chebyshev filters take over", reason)
-    return _chebyshev(laplacian, k, upper, tol, rng)
-
-
-def _arpack(
-    laplacian: Operator,
-    k: int,
-    upper: float,
-    tol: float,
-    project: Project,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k smallest pairs where ``project`` leaves vectors alone, ascending.
-
-    They are the largest of upper − L, where ARPACK needs no inverse, and where its tolerance,
-    relative to the eigenvalue, is one relative to the spectrum.
-    """
-    n = laplacian.shape[0]
-
-    def apply(v: np.ndarray) -> np.ndarray:
-        v = project(v)
-        return project(upper * v - laplacian @ v)
-
-    values, vectors = eigsh(
-        LinearOperator((n, n), matvec=apply, dtype=np.float64),
-        k=k,
-        which="LA",
-        tol=tol,
-        v0=project(rng.standard_normal(n)),
-        ncv=min(n, max(2 * k + 1, k + _SPARE_BASIS)),
-        maxiter=_RESTARTS,
-    )
-    return upper - values[::-1], vectors[:, ::-1]
-
-
 def _chebyshev(
     laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -226,11 +162,9 @@ def _chebyshev(
         needed = np.arccosh(2 * excess) / np.arccosh(max(last, 1 + 1e-6))
         degree = int(np.ceil(min(most, needed)))
     else:
-        warnings.warn(
+        warn(
             f"The eigenvectors miss their tolerance by a factor of {excess:.2g}. "
-            f"Raise tol={tol}, or ask for fewer of them.",
-            UserWarning,
-            stacklevel=3,
+            f"Raise tol={tol}, or ask for fewer of them."
         )
     return values[:k], V[:, :k]
 

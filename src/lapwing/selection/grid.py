@@ -34,9 +34,9 @@ from ..solvers import (
     Reduction,
     Step,
     basis_bytes,
+    certified_step,
     cholesky_basis,
     decisions,
-    exact_step,
     expansion_of,
 )
 from ..spaces import Function, LinearSpace
@@ -274,7 +274,7 @@ class GridEstimator(ManifoldEstimator):
         )
         leave_one_out = partial(problem.leave_one_out, c)
         f = Function(theta, b, values, S @ values)
-        step = exact_step(risk, f, -ambient * c, steps, 1e-3, leave_one_out)
+        step = certified_step(risk, f, -ambient * c, steps, 1e-3, leave_one_out)
         if not step.converged:
             step = replace(step, remark=FEW_DIGITS)
         f = replace(f, coef=setting.basis.expand(theta))

@@ -1,13 +1,13 @@
 """Solvers: generators of steps that know neither kernels nor graphs, and their one driver."""
 
-from .dense import FEW_DIGITS, dense_bytes, eliminate, eliminate_features, exact_step
 from .driver import Callback, SolverResult, Step, StoppingRule, drive
+from .elimination import FEW_DIGITS, certified_step, dense_bytes, eliminate, eliminate_features
 from .embedded_ridge import EmbeddedRidge, block_solution, ridge_cg, ridge_cg_bytes, ridge_direct
+from .label_problem import LabelProblem, fit_hinge
 from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
 from .path import SolutionPath, hinge_path
 from .pcg import pcg
-from .reduced import ReducedProblem, hinge_machine
 from .reduction import (
     BasisReductions,
     Reduction,
@@ -24,7 +24,7 @@ from .s3vm import (
     label_switching,
     quasi_newton,
 )
-from .smoother import Smoother, fit_smoother, ridge_machine
+from .smoother import Smoother, fit_ridge, fit_smoother
 from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from .svr import TubeProblem, tube_bytes, tube_steps
 
@@ -34,10 +34,10 @@ __all__ = [
     "BasisReductions",
     "Callback",
     "EmbeddedRidge",
+    "LabelProblem",
     "MarginProblem",
     "Minimum",
     "MixedCheck",
-    "ReducedProblem",
     "Reduction",
     "Smoother",
     "SolutionPath",
@@ -51,6 +51,7 @@ __all__ = [
     "affordable_memory",
     "basis_bytes",
     "block_solution",
+    "certified_step",
     "cholesky_basis",
     "concave_convex",
     "decisions",
@@ -59,10 +60,10 @@ __all__ = [
     "drive",
     "eliminate",
     "eliminate_features",
-    "exact_step",
     "expansion_of",
+    "fit_hinge",
+    "fit_ridge",
     "fit_smoother",
-    "hinge_machine",
     "hinge_path",
     "label_switching",
     "lbfgs",
@@ -75,7 +76,6 @@ __all__ = [
     "ridge_cg",
     "ridge_cg_bytes",
     "ridge_direct",
-    "ridge_machine",
     "tube_bytes",
     "tube_steps",
 ]

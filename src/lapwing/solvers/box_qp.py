@@ -45,8 +45,8 @@ def solve_box_qp(
     # must not count: b begins there.
     size = float(np.mean(np.diag(Q)))
     row = np.zeros(len(upper)) if q is None else q
-    pull = float(row @ row) + sigma * size
-    b = float(row @ linear) / pull if pull > 0 else 0.0
+    square = float(row @ row) + sigma * size
+    b = float(row @ linear) / square if square > 0 else 0.0
     height = float(max(np.abs(linear - row * b).max(), _LEAST_HEIGHT * np.abs(linear).max()))
     height = height if height > 0 else 1.0
     unit = height / size if size > 0 else float(upper.max())
@@ -96,16 +96,16 @@ def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.
         factor = _factor(problem.Q, z_low / a + z_high / slack)
         H_row = cho_solve(factor, row)
         state = a, slack, z_low, z_high, dual, balance
-        pull = float(row @ H_row) + problem.sigma
-        pull = pull if problem.intercept and pull > 0 else np.inf
+        schur = float(row @ H_row) + problem.sigma
+        schur = schur if problem.intercept and schur > 0 else np.inf
 
-        da, db, dz_low, dz_high = _direction(state, factor, row, H_row, pull, 0.0, 0.0)
+        da, db, dz_low, dz_high = _direction(state, factor, row, H_row, schur, 0.0, 0.0)
         step = min(1.0, _longest((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high)))
         after = (z_low + step * dz_low) @ (a + step * da)
         after += (z_high + step * dz_high) @ (slack - step * da)
         target = mean * min(1.0, float(after) / (2 * l) / mean) ** 3
         da, db, dz_low, dz_high = _direction(
-            state, factor, row, H_row, pull, target - dz_low * da, target + dz_high * da
+            state, factor, row, H_row, schur, target - dz_low * da, target + dz_high * da
         )
         longest = _longest((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high))
         step = min(1.0, 0.995 * longest)
@@ -121,7 +121,7 @@ def _direction(
     factor: tuple,
     row: np.ndarray,
     H_row: np.ndarray,
-    pull: float,
+    schur: float,
     low: np.ndarray | float,
     high: np.ndarray | float,
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
@@ -129,7 +129,7 @@ def _direction(
     a, slack, z_low, z_high, dual, balance = state
     rhs = -dual + (low - z_low * a) / a - (high - z_high * slack) / slack
     da = cho_solve(factor, rhs)
-    db = (float(row @ da) + balance) / pull
+    db = (float(row @ da) + balance) / schur
     da = da - H_row * db
     return da, db, (low - z_low * da) / a - z_low, (high + z_high * da) / slack - z_high
 

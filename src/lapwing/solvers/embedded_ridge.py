@@ -48,7 +48,7 @@ class EmbeddedRidge:
         Rows with a target.
     targets : ndarray of shape (l, c)
         y.
-    pull : ndarray of shape (l,)
+    label_precision : ndarray of shape (l,)
         Diagonal of Λ on these rows.
     fit_intercept : bool
         Whether there is a b; the last of the unknowns.
@@ -60,7 +60,7 @@ class EmbeddedRidge:
     penalty: np.ndarray
     labelled: np.ndarray
     targets: np.ndarray
-    pull: np.ndarray
+    label_precision: np.ndarray
     fit_intercept: bool
 
     def right_hand_sides(self) -> np.ndarray:
@@ -74,8 +74,8 @@ class EmbeddedRidge:
         B, k = self.right_hand_sides(), self.basis.shape[1]
         inner = B.T @ M
         H = (inner + inner.T) / 2.0
-        phi, weighted = self.basis[self.labelled], self.pull[:, None] * self.targets
-        H[:k, :k] += self.penalty + phi.T @ (self.pull[:, None] * phi)
+        phi, weighted = self.basis[self.labelled], self.label_precision[:, None] * self.targets
+        H[:k, :k] += self.penalty + phi.T @ (self.label_precision[:, None] * phi)
         rhs = np.zeros((len(H), self.targets.shape[1]))
         rhs[:k] = phi.T @ weighted
         unknowns = _solve_definite(H, rhs)
@@ -90,7 +90,7 @@ class EmbeddedRidge:
         left = residual @ unknowns
         norm = (alpha * f).sum(axis=0)
         miss = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
-        distance = self.pull @ (phi @ zeta - self.targets) ** 2
+        distance = self.label_precision @ (phi @ zeta - self.targets) ** 2
         roughness = (zeta * (self.penalty @ zeta)).sum(axis=0)
         objective = 0.5 * float((norm + miss + distance + roughness).sum())
         gap = 0.5 * float((left**2).sum()) / self.ridge
@@ -101,7 +101,7 @@ class EmbeddedRidge:
             if self.fit_intercept:
                 own = own.copy()
                 own[:, k] += 1.0
-            return _leave_one_out(H, rhs, phi, self.pull, self.targets, own)
+            return _leave_one_out(H, rhs, phi, self.label_precision, self.targets, own)
 
         return Step(
             iteration=iteration,
@@ -192,14 +192,14 @@ def _leave_one_out(
     H: np.ndarray,
     rhs: np.ndarray,
     phi: np.ndarray,
-    pull: np.ndarray,
+    label_precision: np.ndarray,
     targets: np.ndarray,
     own: np.ndarray,
 ) -> np.ndarray:
     """Return f of each labelled row from the system without its own term of Λ."""
     k = phi.shape[1]
     values = np.empty(targets.shape)
-    for i, (row, weight) in enumerate(zip(phi, pull, strict=True)):
+    for i, (row, weight) in enumerate(zip(phi, label_precision, strict=True)):
         system, sides = H.copy(), rhs.copy()
         system[:k, :k] -= weight * np.outer(row, row)
         sides[:k] -= weight * np.outer(row, targets[i])

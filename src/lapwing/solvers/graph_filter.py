@@ -106,10 +106,10 @@ class GreenFunction:
         # Negative values are rounding, or the error of a filter that no degree makes good.
         self._inverse = (vectors / (1.0 + np.maximum(values, 1e-7 * values[-1]))) @ vectors.T
 
-    def __call__(self, force: np.ndarray) -> np.ndarray:
-        """Return an approximation of (K⁻¹ + μS)⁻¹·force for a block. Cost: sparse products."""
-        pull = self._inverse @ (self._W.T @ force.astype(np.float32))
-        return self._filter(force) + self._W @ pull.astype(np.float32)
+    def __call__(self, rhs: np.ndarray) -> np.ndarray:
+        """Return an approximation of (K⁻¹ + μS)⁻¹·rhs for a block. Cost: sparse products."""
+        coefficients = self._inverse @ (self._W.T @ rhs.astype(np.float32))
+        return self._filter(rhs) + self._W @ coefficients.astype(np.float32)
 
 
 def _nystrom(gram: Operator, landmarks: np.ndarray) -> np.ndarray:

@@ -86,7 +86,7 @@ def lbfgs(
     *,
     small_decrease: float,
     small_gradient: np.ndarray,
-    small_force: np.ndarray | None = None,
+    small_intercept_gradient: np.ndarray | None = None,
     max_iter: int,
     memory: int = MEMORY,
 ) -> Minimum:
@@ -107,7 +107,7 @@ def lbfgs(
     small_gradient : ndarray of shape (c,)
         Norm of the gradient, without its constant, below which a column has converged if the last
         iterations have brought little.
-    small_force : ndarray of shape (c,), optional
+    small_intercept_gradient : ndarray of shape (c,), optional
         The same for the constant, whose scale is not that of the functions; by default the same.
     max_iter : int
         Most iterations.
@@ -115,16 +115,17 @@ def lbfgs(
         Pairs of steps and gradient changes that are remembered.
     """
     level = 0.0 if space.level is None else space.level
-    small_force = small_gradient if small_force is None else small_force
+    if small_intercept_gradient is None:
+        small_intercept_gradient = small_gradient
     found, final = start.copy(), space.values(start) + level
     objective, converged = np.empty(len(reg)), np.zeros(len(reg), dtype=bool)
     columns = np.arange(len(reg))  # those still moving
 
     x, f = start, final
-    total, force = loss(f, columns)
+    total, row_gradient = loss(f, columns)
     phi = total + reg * space.norm_dot(x, x)
     objective[:] = phi
-    g = space.gradient(force) + 2.0 * reg * space.without_constant(x)
+    g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(x)
     evaluations, iteration = 1, 0
     history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
     # The first step is at most one long; rows of large norm would overflow with another.
@@ -136,7 +137,7 @@ def lbfgs(
     while True:
         square = space.dot(g, g)
         content = space.norm_dot(g, g) <= small_gradient[columns] ** 2
-        content &= np.abs(space.constants(g)) <= small_force[columns]
+        content &= np.abs(space.constants(g)) <= small_intercept_gradient[columns]
         content &= (calm >= _CALM) | (square <= 0.0)
         stop = content | stuck | (iteration >= max_iter)
         if stop.any():
@@ -157,7 +158,7 @@ def lbfgs(
             direction[:, uphill] = -g[:, uphill] * scale[uphill]
             slope[uphill] = space.dot(g, direction)[uphill]
         change = space.values(direction)
-        step, phi_new, force = _line_search(
+        step, phi_new, row_gradient = _line_search(
             space, loss, reg[columns], columns, x, f, phi, direction, change, slope
         )
         most = np.maximum(phi - phi_new, -slope)
@@ -167,7 +168,7 @@ def lbfgs(
         stuck = (step == 0.0) | (idle >= _IDLE)
         taken = direction * step
         x, f = x + taken, f + step * change
-        g_new = space.gradient(force) + 2.0 * reg[columns] * space.without_constant(x)
+        g_new = space.gradient(row_gradient) + 2.0 * reg[columns] * space.without_constant(x)
         bend = g_new - g
         product, curvature = space.dot(taken, bend), space.dot(bend, bend)
         useful = (product > 0.0) & (curvature > 0.0)
@@ -214,7 +215,7 @@ def _line_search(
     quadratic = space.norm_dot(direction, direction)
     k = len(columns)
     low, high, step = np.zeros(k), np.full(k, np.inf), np.ones(k)
-    phi_new, force = phi.copy(), np.empty_like(f)
+    phi_new, row_gradient = phi.copy(), np.empty_like(f)
     searching = np.arange(k)
     for _ in range(_TRIALS):
         t = step[searching]
@@ -228,12 +229,12 @@ def _line_search(
         flat = steepness >= _CURVATURE * slope[searching]
         good = falls & flat
         at = searching[good]
-        phi_new[at], force[:, at] = value[good], slopes[:, good]
+        phi_new[at], row_gradient[:, at] = value[good], slopes[:, good]
         high[searching[~falls]] = t[~falls]
         low[searching[falls & ~flat]] = t[falls & ~flat]
         searching = searching[~good]
         if len(searching) == 0:
-            return step, phi_new, force
+            return step, phi_new, row_gradient
         ceiling = high[searching]
         middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
         step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
@@ -241,5 +242,5 @@ def _line_search(
     t = step[searching] = low[searching]
     total, slopes = loss(f[:, searching] + t * change[:, searching], columns[searching])
     norm = constant[searching] + t * (linear[searching] + t * quadratic[searching])
-    phi_new[searching], force[:, searching] = total + reg[searching] * norm, slopes
-    return step, phi_new, force
+    phi_new[searching], row_gradient[:, searching] = total + reg[searching] * norm, slopes
+    return step, phi_new, row_gradient

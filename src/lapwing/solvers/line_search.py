@@ -12,7 +12,7 @@ import numpy as np
 from ..losses import Loss, SquaredHinge, SquaredLoss
 
 
-def exact_step(
+def exact_step_length(
     loss: Loss,
     f: np.ndarray,
     d: np.ndarray,

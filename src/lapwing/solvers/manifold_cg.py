@@ -41,7 +41,7 @@ from ..risk import RegularizedRisk
 from ..spaces import Function
 from .driver import Step
 from .graph_filter import GreenFunction
-from .reduced import ReducedProblem, reduced_problem
+from .label_problem import LabelProblem, label_problem
 
 #: Nyström columns of the Green's function.
 N_LANDMARKS = 400
@@ -102,12 +102,12 @@ def manifold_cg(
     if start is not None:
         expansions.extend(start, K @ start)
     mix = np.eye(l) if l <= _BLOCK else rng.standard_normal((l, _BLOCK))
-    force, K_force = units @ mix, K_labelled @ mix
-    p = green(force)
+    mixed, K_mixed = units @ mix, K_labelled @ mix
+    p = green(mixed)
     Sp = S @ p
-    new = force - mu * Sp
+    new = mixed - mu * Sp
     K_new = K @ new
-    directions.extend(p, Sp, (K_force - K_new) / mu)
+    directions.extend(p, Sp, (K_mixed - K_new) / mu)
     expansions.extend(new, K_new)
 
     c: np.ndarray | None = None
@@ -154,7 +154,7 @@ def manifold_cg(
         )
         if exhausted or complete or rounded:
             return
-        residual = -alpha - mu * f.rough  # minus the gradient over γ_A
+        residual = -alpha - mu * f.S_values  # minus the gradient over γ_A
         residual[labelled] += c
         p = green(residual)
         Sp = S @ p
@@ -165,7 +165,7 @@ def manifold_cg(
         K_Sf = (K_labelled @ c - (f.values - b) - K_residual) / mu
         grown = directions.extend(
             np.hstack([p, f.values]),
-            np.hstack([Sp, f.rough]),
+            np.hstack([Sp, f.S_values]),
             np.hstack([(K_residual - K_rest) / mu, K_Sf]),
         )
         # Nothing new for either span: both are complete, up to rounding.
@@ -196,15 +196,15 @@ class _Columns:
 class _EnergyBasis:
     """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf, f = Kα; and their values KV.
 
-    Kept besides: the values on the labelled rows (KV)_J, and the intercept's pull μ·1ᵀSKV.
+    Kept besides: the values on the labelled rows (KV)_J, and the intercept's intercept_row μ·1ᵀSKV.
     """
 
     def __init__(self, risk: RegularizedRisk) -> None:
         self.risk = risk
         n = risk.n_rows
         self._V, self._KV = _Columns(n), _Columns(n)
-        self._on_labelled, self._pull = _Columns(len(risk.labelled)), _Columns(1)
-        self._ones_rough = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
+        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
+        self._S_ones = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
         self._stretch = 0.0  # largest ‖KD‖/‖D‖ seen
 
     def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
@@ -227,7 +227,7 @@ class _EnergyBasis:
         self._V.append(D)
         self._KV.append(KD)
         self._on_labelled.append(KD[self.risk.labelled])
-        self._pull.append(mu * (self._ones_rough @ KD)[None, :])
+        self._intercept_row.append(mu * (self._S_ones @ KD)[None, :])
         return D.shape[1] > 0
 
     def _is_function(self, D: np.ndarray, KD: np.ndarray) -> np.ndarray:
@@ -237,15 +237,15 @@ class _EnergyBasis:
         self._stretch = max(self._stretch, float(stretch.max(initial=0.0)))
         return stretch > _NULL * self._stretch
 
-    def reduced(self) -> ReducedProblem:
+    def reduced(self) -> LabelProblem:
         """Return the l × l problem over the span."""
-        values, pull = self._on_labelled.array, self._pull.array[0]
-        sigma = self.risk.ratio * float(self._ones_rough.sum()) - float(pull @ pull)
-        return reduced_problem(self.risk, values @ values.T, 1.0 - values @ pull, sigma)
+        values, intercept_row = self._on_labelled.array, self._intercept_row.array[0]
+        sigma = self.risk.ratio * float(self._S_ones.sum()) - float(intercept_row @ intercept_row)
+        return label_problem(self.risk, values @ values.T, 1.0 - values @ intercept_row, sigma)
 
     def solution(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the expansion that is best for multipliers c and intercept b, and its values."""
-        z = self._on_labelled.array.T @ c - np.outer(self._pull.array[0], b)
+        z = self._on_labelled.array.T @ c - np.outer(self._intercept_row.array[0], b)
         return _times(self._V.array, z), _times(self._KV.array, z)
 
 
@@ -259,7 +259,7 @@ class _ManifoldBasis:
         self.risk = risk
         self._K = K_labelled[risk.labelled]
         self._SP, self._images = _Columns(risk.n_rows), _Columns(risk.n_rows)
-        self._on_labelled, self._pull = _Columns(len(risk.labelled)), _Columns(1)
+        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
 
     def extend(self, p: np.ndarray, Sp: np.ndarray, K_Sp: np.ndarray) -> bool:
         """Add directions, given with their images; return whether any was new."""
@@ -279,14 +279,14 @@ class _ManifoldBasis:
         self._SP.append(Sp)
         self._images.append(images)
         self._on_labelled.append(values)
-        self._pull.append(Sp.sum(axis=0, keepdims=True))
+        self._intercept_row.append(Sp.sum(axis=0, keepdims=True))
         return Sp.shape[1] > 0
 
     def lower_bound(self) -> float:
         """Return a lower bound of the optimum, summed over the columns; see the module."""
-        mu, B, pull = self.risk.ratio, self._on_labelled.array, self._pull.array[0]
-        problem = reduced_problem(
-            self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ pull), mu * float(pull @ pull)
+        mu, B, v = self.risk.ratio, self._on_labelled.array, self._intercept_row.array[0]
+        problem = label_problem(
+            self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ v), mu * float(v @ v)
         )
         return float(problem.lower_bound(*problem.solve()[:2]).sum())
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..risk import RegularizedRisk
 from ..spaces import Function
 from .driver import Step
-from .line_search import exact_step
+from .line_search import exact_step_length
 
 #: Share of ⟨∇, ∇⟩ at zero below which it is rounding.
 _ROUNDING = 1e-15
@@ -80,11 +80,11 @@ def line_step(risk: RegularizedRisk, f: Function, d: Function) -> np.ndarray:
     """Return the exact step from f along d, per column (§3.2.1; closed form for least squares)."""
 
     def quadratic(g: Function) -> np.ndarray:
-        manifold = (d.values * g.rough).sum(axis=0)
+        manifold = (d.values * g.S_values).sum(axis=0)
         return risk.reg_ambient * risk.space.dot(d, g) + risk.reg_manifold * manifold
 
     rows = risk.labelled
-    return exact_step(
+    return exact_step_length(
         risk.loss,
         f.values[rows],
         d.values[rows],

@@ -33,7 +33,7 @@ from scipy.linalg.lapack import dpstrf
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
 from ..operators import DenseOperator, Operator
-from .reduced import ReducedProblem
+from .label_problem import LabelProblem
 
 #: Columns of I + μSK that are formed at once; more would leave the cache between products with L.
 COLUMN_BLOCK = 64
@@ -78,10 +78,10 @@ class Reduction:
         reg_ambient: float,
         fit_intercept: bool,
         rows: np.ndarray | slice = slice(None),
-    ) -> ReducedProblem:
+    ) -> LabelProblem:
         """Return the l × l problem of some of the labelled rows."""
         R = self.R[rows][:, rows]
-        return ReducedProblem(
+        return LabelProblem(
             R=R,
             t=self.t[rows] if fit_intercept else None,
             sigma=self.sigma,
@@ -107,7 +107,7 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
     Cost: (2/3)n³ operations with K in double precision; l columns of K if μ is zero.
     """
     n, l = gram.shape[0], len(labelled)
-    ones_rough = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
+    S_ones = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
     solution = np.zeros((n, l + 1))
     solution[labelled, np.arange(l)] = 1.0
     if mu == 0:  # supervised: the labelled columns of K are all that is needed
@@ -116,7 +116,7 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
         on_labelled = partial(_on_labelled, columns, labelled)
         return Reduction(mu, R, np.ones(l), 0.0, solution, on_labelled)
     assert isinstance(gram, DenseOperator)
-    solution[:, l] = ones_rough
+    solution[:, l] = S_ones
     system = _shifted_product(S, gram.array, mu)
     factor = lu_factor(system, overwrite_a=True, check_finite=False)
     rhs = solution
@@ -128,7 +128,7 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
     del system, factor
     values = gram @ solution
     sigma = max(mu * float(solution[:, l].sum()), 0.0)
-    t = 1.0 - mu * (ones_rough @ values[:, :l])
+    t = 1.0 - mu * (S_ones @ values[:, :l])
     R = _symmetric(values[labelled, :l])
     return Reduction(mu, R, t, sigma, solution, gram.__matmul__)
 
@@ -170,10 +170,10 @@ class BasisReductions:
 
     def __init__(self, H: Any, S: Operator, labelled: np.ndarray) -> None:
         self.H, self.S, self.labelled = H, S, labelled
-        self._ones_rough = S @ np.ones(H.shape[0])
+        self._S_ones = S @ np.ones(H.shape[0])
         self._M = smoothness_in_basis(H, S)
-        pull = np.asarray(H.T @ self._ones_rough)
-        self._rhs = np.column_stack([to_dense(H[labelled]).T, pull])
+        intercept_column = np.asarray(H.T @ self._S_ones)
+        self._rhs = np.column_stack([to_dense(H[labelled]).T, intercept_column])
         self._norm = float(np.diag(self._M).sum())  # of a semi-definite matrix: no norm is larger
 
     def at(self, mu: float) -> Reduction:
@@ -195,10 +195,10 @@ class BasisReductions:
                 bent = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
                 left = self._rhs - coefficients - mu * bent
                 coefficients += cho_solve(factor, left, overwrite_b=True, check_finite=False)
-        pull, l = self._rhs[:, -1], len(self.labelled)
+        intercept_column, l = self._rhs[:, -1], len(self.labelled)
         R = _symmetric(self._rhs[:, :l].T @ coefficients[:, :l])
-        t = 1.0 - mu * (pull @ coefficients[:, :l])
-        sigma = mu * (float(self._ones_rough.sum()) - mu * float(pull @ coefficients[:, l]))
+        t = 1.0 - mu * (intercept_column @ coefficients[:, :l])
+        sigma = mu * (float(self._S_ones.sum()) - mu * float(intercept_column @ coefficients[:, l]))
         values = partial(_times, H)
         return Reduction(mu, R, t, max(sigma, 0.0), coefficients, values)
 

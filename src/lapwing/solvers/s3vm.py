@@ -106,17 +106,17 @@ class MarginProblem:
         v = share * self.reg_unlabeled * v
 
         def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            force = np.zeros(values.shape)
+            row_gradient = np.zeros(values.shape)
             value, slope = on_labelled(values[self.labelled], self.targets[:, columns])
             weights = w[:, columns]
             total = (weights * value).sum(axis=0)
-            force[self.labelled] = weights * slope
+            row_gradient[self.labelled] = weights * slope
             if on_unlabelled is not None and share > 0.0:
                 value, slope = on_unlabelled(values[self.unlabelled], columns)
                 weights = v[:, columns]
                 total += (weights * value).sum(axis=0)
-                force[self.unlabelled] = weights * slope
-            return total, force
+                row_gradient[self.unlabelled] = weights * slope
+            return total, row_gradient
 
         return loss
 
@@ -151,13 +151,14 @@ class _Descent:
         self.max_iter = max_iter
         self.small_decrease = tol**2  # near a minimum decreases go with the square of gradients
         space, level = problem.space, problem.space.level
-        zero = np.zeros((space.n_rows, len(problem.reg)))
-        _, force = supervised(zero if level is None else zero + level, np.arange(len(problem.reg)))
-        # Forces of the two classes may cancel; those of one sign do not.
-        g = space.gradient(np.hstack([force, np.abs(force)]))
+        columns = np.arange(len(problem.reg))
+        zero = np.zeros((space.n_rows, len(columns)))
+        _, row_gradient = supervised(zero if level is None else zero + level, columns)
+        # Row gradients of the two classes may cancel; their absolute values do not.
+        g = space.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
-        self.small_force = tol * np.abs(force).sum(axis=0)
+        self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)
 
     def __call__(self, loss: RowLoss, start: Minimum, moving: np.ndarray | None = None) -> Minimum:
         """Return minima near others; columns that are not ``moving`` stay where they are."""
@@ -170,7 +171,7 @@ class _Descent:
             start.vectors[:, columns],
             small_decrease=self.small_decrease,
             small_gradient=self.small_gradient[columns],
-            small_force=self.small_force[columns],
+            small_intercept_gradient=self.small_intercept_gradient[columns],
             max_iter=self.max_iter,
             memory=problem.memory,
         )

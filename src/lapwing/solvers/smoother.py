@@ -38,19 +38,24 @@ class Smoother:
         The solution.
     held_out : ndarray of shape (l, columns)
         Values of the labelled rows, each without its own label: (f - hy) / (1 - h).
-    features, inverse, pull : ndarray
-        Φ, the inverse of the system, and w(y - f) / (1 - h), which the own label adds to its side.
+    features : ndarray or CSR matrix of shape (l, m)
+        Φ.
+    inverse : ndarray of shape (m, m)
+        Inverse of the system.
+    held_out_residuals : ndarray of shape (l, columns)
+        Weighted leave-one-out residuals w(y - f) / (1 - h).
     """
 
     coef: np.ndarray
     held_out: np.ndarray
     features: np.ndarray | sp.csr_array
     inverse: np.ndarray
-    pull: np.ndarray
+    held_out_residuals: np.ndarray
 
     def held_out_product(self, q: np.ndarray) -> np.ndarray:
         """Return qᵀa of the l solutions that lack one label each, shape (l, columns)."""
-        return q @ self.coef - (self.features @ (self.inverse @ q))[:, None] * self.pull
+        change = (self.features @ (self.inverse @ q))[:, None] * self.held_out_residuals
+        return q @ self.coef - change
 
 
 def fit_smoother(
@@ -76,7 +81,7 @@ def fit_smoother(
     return Smoother(coef, held_out, features, inverse, weights[:, None] * excess)
 
 
-def ridge_machine(
+def fit_ridge(
     features: np.ndarray, targets: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return θ of shape (r, c) that minimises ‖θ‖² + Σ w(y − φᵀθ)², and held-out values.
@@ -87,11 +92,11 @@ def ridge_machine(
     root = np.sqrt(weights)[:, None]
     U, sizes, Vt = np.linalg.svd(root * features, full_matrices=False)
     share = sizes**2 / (1.0 + sizes**2)
-    pull = U.T @ (root * targets)
-    theta = Vt.T @ ((sizes / (1.0 + sizes**2))[:, None] * pull)
+    projected = U.T @ (root * targets)
+    theta = Vt.T @ ((sizes / (1.0 + sizes**2))[:, None] * projected)
     others = 1.0 - (U**2) @ share
     known = others > _UNDECIDED
-    excess = (targets - U @ (share[:, None] * pull) / root) / np.where(known, others, np.inf)[
+    excess = (targets - U @ (share[:, None] * projected) / root) / np.where(known, others, np.inf)[
         :, None
     ]
     return theta, np.where(known[:, None], targets - excess, 0.0)

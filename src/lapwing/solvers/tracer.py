@@ -170,12 +170,12 @@ class Tracer:
             # What the rows of the elbow are off is what rounding does to all rates.
             off = float(np.abs(self.rates[rows]).max(initial=0.0))
             self.quiet, self.stuck = self.at_rest + 10.0 * off, resting[barred]
-            pull = -side * self.rates[resting]
-            pull[barred] = 0.0
-            pull[joined] = 0.0
-            if pull.max(initial=0.0) <= self.quiet:
+            leaving = -side * self.rates[resting]
+            leaving[barred] = 0.0
+            leaving[joined] = 0.0
+            if leaving.max(initial=0.0) <= self.quiet:
                 return
-            joined.append(int(pull.argmax()))
+            joined.append(int(leaving.argmax()))
             solved = False
 
     def _solve_rates(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,6 @@
 """Function spaces: kernel expansions, linear functions, features, and values on new rows."""
 
 from .affine import AffineSpace
-from .embedded import (
-    EmbeddedKernel,
-    graph_kernel,
-    graph_kernel_bytes,
-    label_pull,
-    reduced_precision,
-    spectral_embedding,
-)
 from .expansion import evaluate
 from .features import (
     Features,
@@ -19,6 +11,14 @@ from .features import (
     submatrix_features,
 )
 from .function import Function
+from .graph_kernel import (
+    EmbeddedKernel,
+    graph_kernel,
+    graph_kernel_bytes,
+    label_precision,
+    reduced_precision,
+    spectral_embedding,
+)
 from .kernel_space import KernelSpace, LinearSpace, Space
 from .kmeans import kmeans_landmarks, kmeans_rows
 from .prototypes import (
@@ -47,7 +47,7 @@ __all__ = [
     "inverse_root",
     "kmeans_landmarks",
     "kmeans_rows",
-    "label_pull",
+    "label_precision",
     "landmark_features",
     "localised",
     "penalty_root",

@@ -5,7 +5,8 @@ columns and the inner product is one contraction. With balance weights u feature
 Σuᵢφ(xᵢ), on the fly, so that sparse rows stay sparse. The constant is then the mean Σuᵢf(xᵢ), which
 can be held at a given level or left free. Knows neither labels nor losses.
 
-Notation: force is one number a row and column, the derivative of an objective with respect to f(x).
+Notation: a row gradient holds the derivative of an objective with respect to f(x) for every
+training row x and every column.
 """
 
 from __future__ import annotations
@@ -72,20 +73,20 @@ class AffineSpace:
         """Return the zero functions (the level itself where there is one)."""
         return np.zeros((self.n_coordinates, n_columns))
 
-    def gradient(self, force: np.ndarray) -> np.ndarray:
-        """Return the functions h with ⟨h, g⟩ = Σ forceᵢ g(xᵢ) for all g.
+    def gradient(self, row_gradient: np.ndarray) -> np.ndarray:
+        """Return the functions h with ⟨h, g⟩ = Σ row_gradientᵢ g(xᵢ) for all g.
 
         Cost: one product with K, or with Xᵀ.
         """
-        out = np.empty((self.n_coordinates, force.shape[1]))
+        out = np.empty((self.n_coordinates, row_gradient.shape[1]))
         if self._constant is not None:
-            out[self._constant] = force.sum(axis=0)
+            out[self._constant] = row_gradient.sum(axis=0)
         if self.balance is not None:
-            force = force - np.outer(self.balance, force.sum(axis=0))
+            row_gradient = row_gradient - np.outer(self.balance, row_gradient.sum(axis=0))
         if self._carries_values:
-            out[self._coef], out[self._dual] = self.space.represent(force)
+            out[self._coef], out[self._dual] = self.space.represent(row_gradient)
         else:
-            out[self._coef] = self.space.coef_of(force)
+            out[self._coef] = self.space.coef_of(row_gradient)
         return out
 
     def values(self, vectors: np.ndarray) -> np.ndarray:

@@ -23,14 +23,14 @@ class Function:
         The constants added to the expansion.
     values : ndarray of shape (n, c)
         Values on the training rows, intercept included.
-    rough : ndarray of shape (n, c)
+    S_values : ndarray of shape (n, c)
         S @ values, where values @ (S @ values) is the manifold penalty.
     """
 
     coef: np.ndarray
     intercept: np.ndarray
     values: np.ndarray
-    rough: np.ndarray
+    S_values: np.ndarray
 
     def __add__(self, other: Function) -> Function:
         """Return the sum, column by column."""
@@ -38,7 +38,7 @@ class Function:
             self.coef + other.coef,
             self.intercept + other.intercept,
             self.values + other.values,
-            self.rough + other.rough,
+            self.S_values + other.S_values,
         )
 
     def scaled(self, factors: np.ndarray | float) -> Function:
@@ -47,5 +47,5 @@ class Function:
             self.coef * factors,
             self.intercept * factors,
             self.values * factors,
-            self.rough * factors,
+            self.S_values * factors,
         )

@@ -1,7 +1,8 @@
 """Spaces of functions with an inner product: kernel expansions, and linear functions.
 
-A space turns a force r, one number a training row, into the function h with ⟨h, g⟩ = rᵀg(X) for all
-g (its Riesz representer). It knows neither labels nor losses nor graphs.
+A space turns a row gradient r, the derivatives with respect to the values on the training rows,
+into its Riesz representer: the function h with ⟨h, g⟩ = rᵀg(X) for all g. It knows neither labels
+nor losses nor graphs.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class KernelSpace:
         """Number of coefficients of a function."""
         return self.gram.shape[0]
 
-    def represent(self, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def represent(self, row_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and values of the representer. Cost: one product with K."""
-        return force, self.gram @ force
+        return row_gradient, self.gram @ row_gradient
 
     def coef_of(self, expansion: np.ndarray) -> np.ndarray:
         """Return the coefficients of an expansion over the training rows: itself."""
@@ -64,9 +65,9 @@ class LinearSpace:
         """Number of coefficients of a function."""
         return self.X.shape[1]
 
-    def represent(self, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def represent(self, row_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Xᵀr and XXᵀr. Cost: two products with X, counted as one with K."""
-        coef = self.coef_of(force)
+        coef = self.coef_of(row_gradient)
         self.gram.passes += 1
         return coef, self.values_of(coef)
 

@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..losses import Hinge, Loss
 from ..risk import RegularizedRisk
 from .box_qp import solve_box_qp
-from .line_search import exact_step
+from .line_search import exact_step_length
 
 _MAX_NEWTON = 100
 #: Steps of full length that are tried first, on all columns together.
@@ -30,7 +30,7 @@ _BLOCK_ENTRIES = 4_000_000
 
 
 @dataclass(frozen=True)
-class ReducedProblem:
+class LabelProblem:
     """See the module.
 
     Attributes
@@ -147,9 +147,9 @@ class ReducedProblem:
                 solved = np.linalg.solve(systems, rhs)
             except np.linalg.LinAlgError:  # singular to the last digit: one by one, with care
                 return c, b, steps, np.arange(columns)
-            pull = self.sigma + (t * on * solved[:, :, 1]).sum(axis=1)
+            schur = self.sigma + (t * on * solved[:, :, 1]).sum(axis=1)
             up = (t * on * solved[:, :, 0]).sum(axis=1)
-            b[left] = np.where(pull > 0, up / np.where(pull > 0, pull, 1.0), 0.0)
+            b[left] = np.where(schur > 0, up / np.where(schur > 0, schur, 1.0), 0.0)
             c[:, left] = (solved[:, :, 0] - solved[:, :, 1] * b[left, None]).T
             f = self.R @ c[:, left] + np.outer(t, b[left])
             found = self.loss.active(f, self.targets[:, left])
@@ -176,7 +176,7 @@ class ReducedProblem:
                 return c_new, b_new, step
             # Rarely needed, but a full step can cycle between two sets of error vectors.
             dc, db = c_new - c, b_new - b
-            length = exact_step(
+            length = exact_step_length(
                 self.loss,
                 f[:, None],
                 (f_new - f)[:, None],
@@ -207,8 +207,8 @@ class ReducedProblem:
             return c, np.zeros(y.shape[1:])
         t = self.t[index]
         solved_t = solve(t)
-        pull = self.sigma + t @ solved_t
-        b = t @ c[index] / pull if pull > 0 else np.zeros(y.shape[1:])
+        schur = self.sigma + t @ solved_t
+        b = t @ c[index] / schur if schur > 0 else np.zeros(y.shape[1:])
         c[index] -= np.multiply.outer(solved_t, b)
         return c, b
 
@@ -229,11 +229,11 @@ class ReducedProblem:
         return c, b, 1
 
 
-def reduced_problem(
+def label_problem(
     risk: RegularizedRisk, R: np.ndarray, t: np.ndarray, sigma: float
-) -> ReducedProblem:
+) -> LabelProblem:
     """Return the l × l problem of a risk for a given reduced kernel and intercept."""
-    return ReducedProblem(
+    return LabelProblem(
         R=(R + R.T) / 2.0,
         t=t if risk.fit_intercept else None,
         sigma=max(sigma, 0.0),
@@ -244,7 +244,7 @@ def reduced_problem(
     )
 
 
-def hinge_machine(
+def fit_hinge(
     features: np.ndarray, targets: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return θ of shape (r, c) that minimises ½‖θ‖² + Σ w·max(1 − y·φᵀθ, 0), and held-out values.
@@ -254,7 +254,7 @@ def hinge_machine(
     """
     t, rest = features[:, 0], features[:, 1:]
     scale = float(np.abs(t).max()) or 1.0
-    problem = ReducedProblem(
+    problem = LabelProblem(
         R=rest @ rest.T,
         t=t / scale,
         sigma=1.0 / scale**2,

@@ -18,7 +18,7 @@ from scipy.linalg import cholesky, solve_triangular
 from ..risk import RegularizedRisk
 from ..spaces import Function, LinearSpace
 from .driver import Step
-from .reduced import definite_solver, reduced_problem
+from .label_problem import definite_solver, label_problem
 from .reduction import COLUMN_BLOCK, reduce_dense, smoothness_in_basis, to_dense
 
 #: From the values of the labelled rows to those without the help of their own label.
@@ -52,7 +52,7 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     expansion, values = reduction.expand(c, b)
     f = Function(risk.space.coef_of(expansion), b, values, S @ values)
     leave_one_out = partial(problem.leave_one_out, c)
-    yield exact_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
+    yield certified_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
 
 
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -65,28 +65,28 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     assert isinstance(risk.space, LinearSpace)
     X, S, mu, labelled = risk.space.X, risk.smoothness, risk.ratio, risk.labelled
     n, d = X.shape
-    ones_rough = S @ np.ones(n)
+    S_ones = S @ np.ones(n)
     M = mu * smoothness_in_basis(X, S)
     M[np.diag_indices(d)] += 1.0
     lower = cholesky(M, lower=True)
     # R = X_l M⁻¹ X_lᵀ as the square of X_l times the inverse root of M.
     half = solve_triangular(lower, to_dense(X[labelled]).T, lower=True)
-    half_pull = solve_triangular(lower, X.T @ ones_rough, lower=True)
-    t = 1.0 - mu * (half.T @ half_pull)
-    sigma = mu * (float(ones_rough.sum()) - mu * float(half_pull @ half_pull))
+    half_intercept = solve_triangular(lower, X.T @ S_ones, lower=True)
+    t = 1.0 - mu * (half.T @ half_intercept)
+    sigma = mu * (float(S_ones.sum()) - mu * float(half_intercept @ half_intercept))
     if risk.loss.is_quadratic and len(labelled) > d:
         half_coef, b, slope, leave_one_out = _ridge(risk, half, t, sigma)
         steps = 1
     else:
-        problem = reduced_problem(risk, half.T @ half, t, sigma)
+        problem = label_problem(risk, half.T @ half, t, sigma)
         c, b, steps = problem.solve()
         half_coef, slope = half @ c, -risk.reg_ambient * c
         leave_one_out = partial(problem.leave_one_out, c)
-    half_coef = half_coef - mu * np.outer(half_pull, b)
+    half_coef = half_coef - mu * np.outer(half_intercept, b)
     coef = solve_triangular(lower, half_coef, lower=True, trans="T")
     values = np.asarray(X @ coef) + b
     f = Function(coef, b, values, S @ values)
-    yield exact_step(risk, f, slope, steps, tol, leave_one_out)
+    yield certified_step(risk, f, slope, steps, tol, leave_one_out)
 
 
 def _ridge(
@@ -108,7 +108,7 @@ def _ridge(
     return theta[:d], b, weights * (H @ theta - risk.targets), leave_one_out
 
 
-def exact_step(
+def certified_step(
     risk: RegularizedRisk,
     f: Function,
     slope: np.ndarray,

@@ -13,7 +13,7 @@ from lapwing.spaces import (
     EmbeddedKernel,
     graph_kernel,
     graph_kernel_bytes,
-    label_pull,
+    label_precision,
     reduced_precision,
     spectral_embedding,
 )
@@ -31,7 +31,9 @@ def graph_of(power=1, normalized=True, parts=1, seed=0):
 
 def held(graph, strength=20.0, rows=(0, 1, 5)):
     rows = np.array(rows)
-    return label_pull(graph.component_, rows, np.full(len(rows), strength), np.ones((len(rows), 1)))
+    return label_precision(
+        graph.component_, rows, np.full(len(rows), strength), np.ones((len(rows), 1))
+    )
 
 
 def dense_laplacian(graph):
@@ -45,8 +47,8 @@ def dense_laplacian(graph):
     return L
 
 
-def precision(graph, pull, mu):
-    return np.diag(pull) + mu * np.linalg.matrix_power(dense_laplacian(graph), graph.power)
+def precision(graph, Lam, mu):
+    return np.diag(Lam) + mu * np.linalg.matrix_power(dense_laplacian(graph), graph.power)
 
 
 every_graph = pytest.mark.parametrize("normalized", [True, False])
@@ -59,14 +61,14 @@ every_power = pytest.mark.parametrize("power", [1, 2, 3])
 @pytest.mark.parametrize("mu", [1e-2, 1.0, 50.0])
 def test_matrix_and_conjugate_gradients_are_the_inverse(normalized, power, parts, mu):
     graph = graph_of(power, normalized, parts)
-    pull = held(graph)
-    expected = np.linalg.inv(precision(graph, pull, mu))
+    Lam = held(graph)
+    expected = np.linalg.inv(precision(graph, Lam, mu))
     scale = np.abs(expected).max()
-    matrix = graph_kernel(graph.laplacian_, pull, mu, dense=True)
+    matrix = graph_kernel(graph.laplacian_, Lam, mu, dense=True)
     assert isinstance(matrix, DenseOperator)
     np.testing.assert_allclose(matrix.array, expected, rtol=0, atol=1e-8 * scale)
     np.testing.assert_array_equal(matrix.array, matrix.array.T)
-    applied = graph_kernel(graph.laplacian_, pull, mu, dense=False)
+    applied = graph_kernel(graph.laplacian_, Lam, mu, dense=False)
     assert isinstance(applied, InverseOperator)
     V = np.random.default_rng(0).normal(size=(N, 3))
     np.testing.assert_allclose(
@@ -85,10 +87,10 @@ def test_matrix_and_conjugate_gradients_are_the_inverse(normalized, power, parts
 @pytest.mark.parametrize("parts", [1, 3])
 def test_all_eigenvectors_give_the_exact_graph_kernel(normalized, power, parts):
     graph = graph_of(power, normalized, parts)
-    pull = held(graph)
+    Lam = held(graph)
     values, vectors = np.linalg.eigh(dense_laplacian(graph))
-    embedding = spectral_embedding(np.maximum(values, 0.0), vectors, power, pull, 0.7)
-    exact = graph_kernel(graph.laplacian_, pull, 0.7, dense=True).array
+    embedding = spectral_embedding(np.maximum(values, 0.0), vectors, power, Lam, 0.7)
+    exact = graph_kernel(graph.laplacian_, Lam, 0.7, dense=True).array
     found = LowRankOperator(embedding) @ np.eye(N)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-8 * np.abs(exact).max())
 
@@ -96,13 +98,13 @@ def test_all_eigenvectors_give_the_exact_graph_kernel(normalized, power, parts):
 @every_power
 def test_few_eigenvectors_give_the_kernel_of_their_span(power):
     graph = graph_of(power)
-    pull = held(graph)
+    Lam = held(graph)
     values, vectors = graph.eigenpairs(7)
-    P = vectors.T @ precision(graph, pull, 2.0) @ vectors
+    P = vectors.T @ precision(graph, Lam, 2.0) @ vectors
     np.testing.assert_allclose(
-        reduced_precision(values, vectors, power, pull, 2.0), P, rtol=0, atol=1e-9 * P.max()
+        reduced_precision(values, vectors, power, Lam, 2.0), P, rtol=0, atol=1e-9 * P.max()
     )
-    embedding = spectral_embedding(values, vectors, power, pull, 2.0)
+    embedding = spectral_embedding(values, vectors, power, Lam, 2.0)
     assert embedding.shape == (N, 7)
     expected = vectors @ np.linalg.inv(P) @ vectors.T
     np.testing.assert_allclose(
@@ -111,14 +113,14 @@ def test_few_eigenvectors_give_the_kernel_of_their_span(power):
 
 
 def test_small_eigenvalues_keep_their_digits_beside_firm_labels():
-    # Labels pull 10¹² times as much as the smoothness: squares would lose half the digits.
+    # Labels Lam 10¹² times as much as the smoothness: squares would lose half the digits.
     graph = graph_of()
-    pull = held(graph, strength=1e8)
+    Lam = held(graph, strength=1e8)
     values, vectors = graph.eigenpairs(10)
     mu = 1e-4
-    embedding = spectral_embedding(values, vectors, 1, pull, mu)
+    embedding = spectral_embedding(values, vectors, 1, Lam, mu)
     # In the directions that no label holds, the kernel is that of the smoothness alone.
-    phi = vectors[pull > 0]
+    phi = vectors[Lam > 0]
     free = np.linalg.svd(phi)[2][len(phi) :].T
     expected = vectors @ free @ np.linalg.inv(free.T @ np.diag(mu * values) @ free) @ free.T
     expected = expected @ vectors.T
@@ -144,19 +146,19 @@ def test_directions_that_nothing_determines_are_left_out():
 def test_precision_is_definite_where_no_label_reaches(normalized, power):
     graph = graph_of(power, normalized, parts=4)
     labelled = np.flatnonzero(graph.component_ == graph.component_[0])[:3]
-    pull = label_pull(graph.component_, labelled, np.array([1.0, 2.0, 3.0]), np.ones((3, 1)))
-    np.testing.assert_array_equal(pull[labelled], [1.0, 2.0, 3.0])
+    Lam = label_precision(graph.component_, labelled, np.array([1.0, 2.0, 3.0]), np.ones((3, 1)))
+    np.testing.assert_array_equal(Lam[labelled], [1.0, 2.0, 3.0])
     reached = graph.component_ == graph.component_[0]
     others = np.setdiff1d(np.flatnonzero(reached), labelled)
-    assert not pull[others].any()
-    assert (pull[~reached] > 0).all()
-    eigenvalues = np.linalg.eigvalsh(precision(graph, pull, 1.0))
+    assert not Lam[others].any()
+    assert (Lam[~reached] > 0).all()
+    eigenvalues = np.linalg.eigvalsh(precision(graph, Lam, 1.0))
     assert eigenvalues[0] > 1e-6
-    kernel = graph_kernel(graph.laplacian_, pull, 1.0, dense=True)
+    kernel = graph_kernel(graph.laplacian_, Lam, 1.0, dense=True)
     assert np.isfinite(kernel.array).all()
     # Where nothing is known, ỹ is zero, and labels are followed where they are.
-    force = np.where(pull > 0, pull, 0.0) * np.isin(np.arange(N), labelled)
-    virtual = kernel @ force
+    weighted_targets = np.where(Lam > 0, Lam, 0.0) * np.isin(np.arange(N), labelled)
+    virtual = kernel @ weighted_targets
     np.testing.assert_allclose(virtual[~reached], 0.0, atol=1e-9)
     assert virtual[labelled].min() > 0.1
 
@@ -165,17 +167,17 @@ def test_precision_is_definite_where_no_label_reaches(normalized, power):
 def test_free_level_is_ten_times_the_size_of_the_targets(size):
     component = np.array([0, 0, 0, 1, 1, 2])
     targets = size * np.array([[1.0], [-1.0]])
-    pull = label_pull(component, np.array([0, 1]), np.ones(2), targets)
+    Lam = label_precision(component, np.array([0, 1]), np.ones(2), targets)
     for part in (1, 2):
         rows = component == part
-        # A constant c over the part costs ½c²Σpull: standard deviation 1/√Σpull.
-        assert 1.0 / np.sqrt(pull[rows].sum()) == pytest.approx(10.0 * size)
+        # A constant c over the part costs ½c²ΣΛ: standard deviation 1/√ΣΛ.
+        assert 1.0 / np.sqrt(Lam[rows].sum()) == pytest.approx(10.0 * size)
 
 
 def test_targets_that_are_all_zero_leave_the_hold_finite():
-    pull = label_pull(np.array([0, 1, 1]), np.array([0]), np.ones(1), np.zeros((1, 2)))
-    assert np.isfinite(pull).all()
-    assert (pull > 0).all()
+    Lam = label_precision(np.array([0, 1, 1]), np.array([0]), np.ones(1), np.zeros((1, 2)))
+    assert np.isfinite(Lam).all()
+    assert (Lam > 0).all()
 
 
 @given(
@@ -190,26 +192,26 @@ def test_every_part_is_held(seed, n, parts, n_labelled):
     component = np.unique(component, return_inverse=True)[1]
     labelled = np.sort(rng.choice(n, min(n_labelled, n), replace=False))
     strength = rng.uniform(0.1, 10.0, len(labelled))
-    pull = label_pull(component, labelled, strength, rng.normal(size=(len(labelled), 2)))
-    assert (np.bincount(component, weights=pull) > 0).all()
-    np.testing.assert_array_equal(pull[labelled], strength)
+    Lam = label_precision(component, labelled, strength, rng.normal(size=(len(labelled), 2)))
+    assert (np.bincount(component, weights=Lam) > 0).all()
+    np.testing.assert_array_equal(Lam[labelled], strength)
 
 
 @every_graph
 def test_graph_without_edges(normalized):
     graph = KNNGraph.from_affinity(sp.csr_matrix((6, 6)), normalized=normalized)
-    pull = label_pull(graph.component_, np.array([2]), np.array([5.0]), np.ones((1, 1)))
+    Lam = label_precision(graph.component_, np.array([2]), np.array([5.0]), np.ones((1, 1)))
     for dense in (True, False):
-        kernel = graph_kernel(graph.laplacian_, pull, 1.0, dense=dense)
-        np.testing.assert_allclose(kernel @ np.eye(6), np.diag(1.0 / pull), rtol=1e-9)
+        kernel = graph_kernel(graph.laplacian_, Lam, 1.0, dense=dense)
+        np.testing.assert_allclose(kernel @ np.eye(6), np.diag(1.0 / Lam), rtol=1e-9)
 
 
 def test_singular_precision_is_refused_with_advice():
     graph = graph_of(parts=2)
-    pull = np.zeros(N)
-    pull[0] = 1.0  # the second part is not held
+    Lam = np.zeros(N)
+    Lam[0] = 1.0  # the second part is not held
     with pytest.raises(ValueError, match="n_eigenvectors"):
-        graph_kernel(graph.laplacian_, pull, 1.0, dense=True)
+        graph_kernel(graph.laplacian_, Lam, 1.0, dense=True)
 
 
 def test_bytes_of_the_matrix():

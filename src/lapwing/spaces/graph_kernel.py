@@ -70,7 +70,7 @@ class EmbeddedKernel:
         return self.kernel.block(self.rows[rows], self.rows[columns])
 
 
-def label_pull(
+def label_precision(
     component: np.ndarray, labelled: np.ndarray, strength: np.ndarray, targets: np.ndarray
 ) -> np.ndarray:
     """Return the diagonal of Λ, shape (n,), positive in every part of the graph.
@@ -79,16 +79,16 @@ def label_pull(
     level of g would cost nothing, and P would be singular: there it is held at zero, so loosely
     that it may be ten times as large as the targets are.
     """
-    pull = np.zeros(len(component))
-    pull[labelled] = strength
+    label_precision = np.zeros(len(component))
+    label_precision[labelled] = strength
     sizes = np.bincount(component)
     reached = np.zeros(len(sizes), dtype=bool)
     reached[component[labelled]] = True
     size = float(np.mean(targets**2))
     variance = _FREE_LEVEL**2 * (size if size > 0 else 1.0)
     loose = ~reached[component]
-    pull[loose] = 1.0 / (variance * sizes[component[loose]])
-    return pull
+    label_precision[loose] = 1.0 / (variance * sizes[component[loose]])
+    return label_precision
 
 
 def graph_kernel_bytes(n: int) -> int:
@@ -96,13 +96,13 @@ def graph_kernel_bytes(n: int) -> int:
     return 4 * 8 * n * n
 
 
-def graph_kernel(S: Operator, pull: np.ndarray, mu: float, *, dense: bool) -> Operator:
+def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: bool) -> Operator:
     """Return (Λ + μS)⁻¹: as a matrix, or applied by conjugate gradients.
 
     Cost of the matrix: n³ operations and 8n² bytes.
     """
-    n = len(pull)
-    precision = ShiftedOperator(S, mu, pull)
+    n = len(label_precision)
+    precision = ShiftedOperator(S, mu, label_precision)
     if not dense:
         return InverseOperator(precision, precision.diagonal())
     P = precision @ np.eye(n)
@@ -130,16 +130,16 @@ def graph_kernel(S: Operator, pull: np.ndarray, mu: float, *, dense: bool) -> Op
 
 
 def reduced_precision(
-    values: np.ndarray, vectors: np.ndarray, power: int, pull: np.ndarray, mu: float
+    values: np.ndarray, vectors: np.ndarray, power: int, label_precision: np.ndarray, mu: float
 ) -> np.ndarray:
     """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29), for the diagonal of any Λ."""
-    held = np.flatnonzero(pull)
-    phi = vectors[held]
-    return phi.T @ (pull[held, None] * phi) + mu * np.diag(values**power)
+    rows = np.flatnonzero(label_precision)
+    phi = vectors[rows]
+    return phi.T @ (label_precision[rows, None] * phi) + mu * np.diag(values**power)
 
 
 def spectral_embedding(
-    values: np.ndarray, vectors: np.ndarray, power: int, pull: np.ndarray, mu: float
+    values: np.ndarray, vectors: np.ndarray, power: int, label_precision: np.ndarray, mu: float
 ) -> np.ndarray:
     """Return Φ̃ with Φ̃Φ̃ᵀ = ΦP̄⁻¹Φᵀ, Chen, Tsang & Xu (2012), eq. (28); shape (n, k).
 
@@ -147,10 +147,9 @@ def spectral_embedding(
     digits beside the large ones of the labels. Directions of g that hardly anything determines
     are left out.
     """
-    held = np.flatnonzero(pull)
-    root = np.vstack(
-        [np.sqrt(pull[held, None]) * vectors[held], np.diag(np.sqrt(mu) * values ** (power / 2))]
-    )
+    rows = np.flatnonzero(label_precision)
+    label_root = np.sqrt(label_precision[rows, None]) * vectors[rows]
+    root = np.vstack([label_root, np.diag(np.sqrt(mu) * values ** (power / 2))])
     _, singular, V = np.linalg.svd(root, full_matrices=False)
     keep = singular > np.finfo(float).eps * len(root) * singular[0]
     return vectors @ (V[keep].T / singular[keep])
