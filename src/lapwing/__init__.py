@@ -1,67 +1,14 @@
-"""Lapwing: semi-supervised kernel machines for few labels and many unlabelled rows."""
+"""Lapwing: semi-supervised learning from few labels and many unlabelled rows."""
 
-from .estimators import (
-    S3VC,
-    AnchorGraphClassifier,
-    EigenfunctionClassifier,
-    LapERLSClassifier,
-    LapERLSRegressor,
-    LapESVC,
-    LapESVR,
-    LapRLSClassifier,
-    LapRLSRegressor,
-    LapSVC,
-    LapSVCPath,
-    LapSVR,
-    LGCClassifier,
-    NFIClassifier,
-    NystromLGCClassifier,
-    PVMClassifier,
-    PVMRegressor,
-)
+from .estimators import LapRLSClassifier, LapRLSRegressor, LapSVC, LapSVR
 from .graphs import KNNGraph
-from .selection import (
-    TRUSTED_TYPES,
-    LabeledKFold,
-    LapRLSClassifierCV,
-    LapRLSRegressorCV,
-    LapSVCCV,
-    ModelFileError,
-    SemiSupervisedClassifier,
-    SemiSupervisedRegressor,
-    labeled_scorer,
-    load,
-)
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "S3VC",
-    "TRUSTED_TYPES",
-    "AnchorGraphClassifier",
-    "EigenfunctionClassifier",
     "KNNGraph",
-    "LGCClassifier",
-    "LabeledKFold",
-    "LapERLSClassifier",
-    "LapERLSRegressor",
-    "LapESVC",
-    "LapESVR",
     "LapRLSClassifier",
-    "LapRLSClassifierCV",
     "LapRLSRegressor",
-    "LapRLSRegressorCV",
     "LapSVC",
-    "LapSVCCV",
-    "LapSVCPath",
     "LapSVR",
-    "ModelFileError",
-    "NFIClassifier",
-    "NystromLGCClassifier",
-    "PVMClassifier",
-    "PVMRegressor",
-    "SemiSupervisedClassifier",
-    "SemiSupervisedRegressor",
-    "labeled_scorer",
-    "load",
 ]

@@ -1,22 +1,23 @@
-"""Support vector regression with a Laplacian regulariser: LapSVR.
-
-One row of loss × space × regulariser × solver; the work is done below.
-"""
+"""Laplacian support vector regression: LapSVR."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from ..losses import EpsilonInsensitive, Loss
+from ..losses import EpsilonInsensitive
 from ..solvers import Step
-from .checks import check_not_negative, check_positive
-from .regressor import ManifoldRegressor
+from .graph_choice import regression_graph
+from .manifold import fit_manifold, graph_of_rows, previous_solution
+from .model import Regressor
+from .parameters import check_choice, check_not_negative, check_positive
+from .rows import Rows, check_rows
+from .targets import quantity_targets
 
 
-class LapSVR(ManifoldRegressor):
+class LapSVR(Regressor):
     """Laplacian support vector regression for numbers, known for few rows.
 
     Minimises
@@ -163,12 +164,46 @@ class LapSVR(ManifoldRegressor):
         self.memory_limit = memory_limit
         self.callback = callback
 
-    def _loss(self) -> Loss:
-        if self.solver not in ("auto", "dual"):
-            raise ValueError(f"solver must be 'auto' or 'dual', got {self.solver!r}")
-        check_not_negative("epsilon", self.epsilon)
-        return EpsilonInsensitive(float(self.epsilon))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows with and without targets.
 
-    def _loss_weight(self) -> float:
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of rows without a target are not used.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(check_rows(self, X), y, sample_weight, self.graph, warm=self.warm_start)
+
+    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any, *, warm: bool) -> Self:
+        check_choice("solver", self.solver, ("auto", "dual"))
+        check_not_negative("epsilon", self.epsilon)
+        check_not_negative("reg_manifold", self.reg_manifold)
         check_positive("C", self.C)
-        return 2.0 * float(self.C)
+        loss = EpsilonInsensitive(float(self.epsilon))
+        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        graph, reach = graph_of_rows(self, graph, rows.X, targets, regression_graph())
+        start = previous_solution(self, rows.X, warm)
+        weight = 2.0 * float(self.C)
+        found = fit_manifold(self, rows.X, targets, loss, graph, start, loss_weight=weight)
+        return self._set_fitted(
+            rows,
+            targets,
+            found.predictor,
+            found.result,
+            found.values,
+            graph_=graph,
+            label_reach_=reach,
+            **found.attributes,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self.graph_, warm=True)

@@ -217,7 +217,7 @@ def check_fitted_arrays(model: Any, classes: np.ndarray | None) -> None:
     fine = isinstance(targets, Targets) and isinstance(model.predictor_, Predictor)
     fine = fine and len(targets.given) == len(targets.row_weights) == n
     index = targets.index
-    fine = fine and index.dtype.kind == "i" and 0 <= index.min() and index.max() < n
+    fine = fine and index.dtype.kind == "i" and index.min() >= 0 and index.max() < n
     if classes is not None:
         fine = fine and targets.given.dtype.kind == "i" and targets.given.max() < len(classes)
         fine = fine and np.array_equal(classes, targets.classes)

@@ -41,6 +41,13 @@ class Rows:
         named = {} if self.names is None else {"feature_names_in_": self.names}
         return {"n_features_in_": self.n_features, **named}
 
+    def check_like(self, model: Any, X: Any, *, dtype: Any = FLOATS) -> Any:
+        """Return other rows, checked for the same columns before the model is fitted."""
+        probe = copy.copy(model)
+        for name, value in self.attributes.items():
+            setattr(probe, name, value)
+        return check_new_rows(probe, X, dtype=dtype)
+
 
 def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Rows:
     """Return training rows, an array or a CSR matrix without repeated entries.

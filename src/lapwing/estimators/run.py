@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,37 @@ def run_solver(
     if result.status == "not_converged":
         warn(result.message, ConvergenceWarning)
     return step, result
+
+
+def direct_result(
+    solver: str, started: float, *, passes: int, message: str = "", n_iter: int = 1
+) -> SolverResult:
+    """Return the result of a solution in closed form.
+
+    Parameters
+    ----------
+    solver : str
+        The method.
+    started : float
+        ``time.perf_counter()`` before it.
+    passes : int
+        Passes over the rows, or products with the graph.
+    message : str, optional
+        By default that the solution is exact.
+    n_iter : int, default=1
+        Iterations.
+    """
+    return SolverResult(
+        status="converged",
+        message=message or "Solved in closed form: exact up to rounding.",
+        solver=solver,
+        n_iter=n_iter,
+        objective=None,
+        gap=None,
+        passes=passes,
+        seconds=time.perf_counter() - started,
+        history=[],
+    )
 
 
 def held_out_values(step: Step, index: np.ndarray) -> np.ndarray:

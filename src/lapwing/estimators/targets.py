@@ -93,9 +93,7 @@ def class_targets(
     given[labelled] = np.searchsorted(classes, values[labelled].astype(classes.dtype))
     of_class = np.ones(len(classes))
     if class_weight is not None:
-        of_class = compute_class_weight(
-            class_weight, classes=classes, y=classes[given[labelled]]
-        )
+        of_class = compute_class_weight(class_weight, classes=classes, y=classes[given[labelled]])
     weights = row_weights[labelled] * of_class[given[labelled]]
     index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
     if len(np.unique(given[index])) < 2:

@@ -79,12 +79,12 @@ class SolverResult:
         The method that ran.
     n_iter : int
         Iterations done.
-    objective : float
-        Final objective, summed over the columns.
+    objective : float or None
+        Final objective, summed over the columns; None where it is not computed.
     gap : float or None
         Certified bound of objective − optimum; None where the solver has none.
     passes : int
-        Products with the Gram matrix.
+        Products with the Gram matrix, or passes over the rows where there is none.
     seconds : float
         Wall-clock time of the solver.
     history : list of dict
@@ -95,7 +95,7 @@ class SolverResult:
     message: str
     solver: str
     n_iter: int
-    objective: float
+    objective: float | None
     gap: float | None
     passes: int
     seconds: float
@@ -104,7 +104,9 @@ class SolverResult:
     @property
     def relative_gap(self) -> float | None:
         """The certified gap over the objective."""
-        return None if self.gap is None else self.gap / max(self.objective, 1e-300)
+        if self.gap is None or self.objective is None:
+            return None
+        return self.gap / max(self.objective, 1e-300)
 
 
 def drive(

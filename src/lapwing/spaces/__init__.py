@@ -21,6 +21,18 @@ from .graph_kernel import (
 )
 from .kernel_space import KernelSpace, LinearSpace, Space
 from .kmeans import kmeans_landmarks, kmeans_rows
+from .predictors import (
+    PREDICTOR_TYPES,
+    AnchorMixture,
+    EigenfunctionSeries,
+    KernelExpansion,
+    LinearFunction,
+    NeighborAverage,
+    Predictor,
+    PrototypeMixture,
+    RowLookup,
+    WeightedSum,
+)
 from .prototypes import (
     LowRankGraph,
     Similarities,
@@ -31,16 +43,26 @@ from .prototypes import (
 )
 
 __all__ = [
+    "PREDICTOR_TYPES",
     "AffineSpace",
+    "AnchorMixture",
+    "EigenfunctionSeries",
     "EmbeddedKernel",
     "Features",
     "Function",
+    "KernelExpansion",
     "KernelSpace",
     "Landmarks",
+    "LinearFunction",
     "LinearSpace",
     "LowRankGraph",
+    "NeighborAverage",
+    "Predictor",
+    "PrototypeMixture",
+    "RowLookup",
     "Similarities",
     "Space",
+    "WeightedSum",
     "evaluate",
     "graph_kernel",
     "graph_kernel_bytes",

@@ -39,6 +39,10 @@ class KernelSpace:
         """Return the coefficients of an expansion over the training rows: itself."""
         return expansion
 
+    def values_of(self, coef: np.ndarray) -> np.ndarray:
+        """Return the values Kα on the training rows. Cost: one product with K."""
+        return self.gram @ coef
+
     def dot(self, f: Function, g: Function) -> np.ndarray:
         """Return ⟨f, g⟩ without intercepts, per column: αᵀKβ."""
         return (f.coef * (g.values - g.intercept)).sum(axis=0)

@@ -1,8 +1,4 @@
-"""How a model is going to be fitted: the one place that decides, from sizes and memory.
-
-A plan is made before anything large is allocated, from the sizes of the problem, the user's choices
-and the memory budget, never from a clock: the same call is planned the same way each time. What
-does not fit is refused here. Builds nothing and computes nothing.
+"""Plans of manifold-regularised models: over all rows, or in the span of landmarks.
 
 Notation: n rows, d columns, l labelled rows, c columns of targets, m landmarks.
 """
@@ -10,15 +6,15 @@ Notation: n rows, d columns, l labelled rows, c columns of targets, m landmarks.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from .arrays.memory import memory_budget, require_memory
-from .kernels import Kernel, choose_storage, gram_bytes
-from .solvers import basis_bytes, dense_bytes, manifold_cg_bytes
+from ..arrays.memory import memory_budget, require_memory
+from ..kernels import Kernel, choose_storage, gram_bytes
+from ..solvers import basis_bytes, dense_bytes, manifold_cg_bytes
+from .base import Plan, Sizes
 
 logger = logging.getLogger("lapwing")
 
@@ -29,70 +25,6 @@ DENSE_ROWS = 10_000
 DENSE_FEATURES = 5_000
 #: Iterations for which the iterative solver reserves memory.
 PLANNED_ITERATIONS = 40
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a problem.
-
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns of X.
-    labelled : int
-        Labelled rows.
-    columns : int
-        Functions that are fitted together.
-    sparse : bool
-        Whether X is sparse.
-    """
-
-    n: int
-    d: int
-    labelled: int
-    columns: int
-    sparse: bool = False
-
-    @classmethod
-    def of(cls, X: Any, targets: np.ndarray) -> Sizes:
-        """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sparse=sp.issparse(X))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What was decided.
-
-    Attributes
-    ----------
-    kernel : Kernel or None
-        The kernel; None if X holds its values.
-    method : str
-        The solver.
-    space : {"expansion", "linear", "landmarks"}
-        Where the function is searched: expansions over all rows, linear functions of the columns,
-        or functions of landmarks.
-    storage : str or None
-        How the Gram matrix is stored (see `kernels.choose_storage`), "given" where X holds it, and
-        None where it is not formed.
-    budget : int
-        Bytes that may be used.
-    n_bytes : int
-        Bytes that are planned for, at most.
-    n_points : int
-        Landmarks or prototypes, if any.
-    max_iter : int
-        Iterations that the memory has room for.
-    """
-
-    kernel: Kernel | None
-    method: str
-    space: str
-    storage: str | None
-    budget: int
-    n_bytes: int
-    n_points: int = 0
-    max_iter: int = np.iinfo(np.int64).max
 
 
 def plan_manifold(
@@ -139,17 +71,13 @@ def plan_manifold(
     if storage in ("given", "float64", None):
         _require_work(method, solver, sizes, work, budget)
     stored = gram_bytes(sizes.n, storage) if storage not in ("given", "float64", None) else 0
-    plan = Plan(
-        kernel, method, "linear" if linear else "expansion", storage, budget, stored + work
-    )
+    plan = Plan(kernel, method, "linear" if linear else "expansion", storage, budget, stored + work)
     if method == "manifold_cg":
         return replace(plan, max_iter=_iteration_room(sizes, budget - stored))
     return plan
 
 
-def _manifold_method(
-    sizes: Sizes, solver: str, over_graph: bool, linear: bool, budget: int
-) -> str:
+def _manifold_method(sizes: Sizes, solver: str, over_graph: bool, linear: bool, budget: int) -> str:
     n, d = sizes.n, sizes.d
     direct = solver in ("newton", "dual", "direct")
     # A d × d matrix is better than an n × n one, but not always better than none.

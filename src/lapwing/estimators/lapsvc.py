@@ -1,0 +1,247 @@
+"""The Laplacian support vector machine: LapSVC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from ..graphs import KNNGraph
+from ..losses import LOSSES, Loss
+from ..solvers import Step
+from .early_stopping import early_stopping
+from .manifold import check_regularization, fit_manifold, graph_of_rows, previous_solution
+from .model import Classifier
+from .parameters import check_choice
+from .rows import Rows, check_rows
+from .targets import class_targets
+
+
+class LapSVC(Classifier):
+    """Laplacian support vector machine for few labels and many unlabelled rows.
+
+    Minimises, for each class against the rest,
+
+        ½·( Σ_labelled loss(y, f) + γ_A ‖f‖² + γ_I fᵀLᵖf )
+
+    with the squared hinge max(1 - yf, 0)² or the hinge max(1 - yf, 0).
+
+    Parameters
+    ----------
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Loss of the labelled rows.
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
+        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient : float, default=1e-4
+        γ_A > 0, weight of the norm in the space of the kernel.
+    reg_manifold : float, default=1.0 (regressors 0.1)
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
+        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has a constant b.
+    unlabeled : object, default=-1
+        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    solver : {"auto", "newton", "pcg", "dual"}, default="auto"
+        "newton" (squared hinge) and "dual" (hinge) factor a dense n × n matrix once and solve an
+        l × l problem by Newton steps or a quadratic program. "pcg" is the preconditioned
+        conjugate gradient of the paper (squared hinge). "auto" factors up to about 10 000 rows
+        and iterates above, to a certified distance from the optimum.
+    stopping : {"optimal", "stability", "validation", "mixed"}, default="optimal"
+        Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
+        validation rows, or both; "optimal" uses ``tol`` alone.
+    n_landmarks : int or None, default=None
+        Search among functions of so many k-means centres instead of all rows (of random rows if
+        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
+        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
+        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+    tol : float, default=1e-3
+        Iterative solvers are content when the certified distance to the optimum is below
+        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
+        first ("pcg").
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        For landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit on rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the error stream.
+    memory_limit : int, str or None, default=None
+        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
+        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
+        chosen to fit, before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    transduction_ : ndarray of shape (n,)
+        Labels of the training rows: given or predicted.
+    landmarks_ : ndarray of shape (m, d)
+        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
+        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
+        kernels, where coefficients of m rows are not zero.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Constants.
+    support_ : ndarray
+        Rows with a coefficient that is not zero.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes over the Gram matrix and history.
+    n_iter_ : int
+        Iterations of the solver.
+
+    Notes
+    -----
+    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
+    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
+    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
+    alone; for fewer dense rows the n × n Gram matrix is formed.
+
+    References
+    ----------
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from lapwing import LapSVC
+    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
+    >>> y = np.full(200, -1)
+    >>> y[:10] = truth[:10]
+    >>> model = LapSVC(gamma=5.0).fit(X, y)
+    >>> float(np.mean(model.transduction_ == truth))
+    1.0
+    >>> model.result_.status
+    'converged'
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        *,
+        kernel: str | Callable = "rbf",
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        reg_ambient: float = 1e-4,
+        reg_manifold: float = 1.0,
+        graph: Any = None,
+        fit_intercept: bool = True,
+        unlabeled: Any = -1,
+        class_weight: Any = None,
+        solver: str = "auto",
+        stopping: str = "optimal",
+        n_landmarks: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        memory_limit: float | str | None = None,
+        callback: Callable[[Step], object] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.reg_ambient = reg_ambient
+        self.reg_manifold = reg_manifold
+        self.graph = graph
+        self.fit_intercept = fit_intercept
+        self.unlabeled = unlabeled
+        self.class_weight = class_weight
+        self.solver = solver
+        self.stopping = stopping
+        self.n_landmarks = n_landmarks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows, labelled or not.
+        y : array of shape (n,)
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of unlabelled rows are not used.
+        validation : tuple (X_v, y_v), optional
+            Labelled rows for ``stopping="validation"`` and ``"mixed"``.
+
+        Returns
+        -------
+        self
+        """
+        rows = check_rows(self, X)
+        return self._fit(rows, y, sample_weight, validation, self.graph, warm=self.warm_start)
+
+    def _fit(
+        self, rows: Rows, y: Any, sample_weight: Any, validation: Any, graph: Any, *, warm: bool
+    ) -> Self:
+        loss = _margin_loss(self.loss, self.solver)
+        check_regularization(self)
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        graph, reach = graph_of_rows(self, graph, rows.X, targets, KNNGraph())
+        start = previous_solution(self, rows.X, warm)
+        rules = early_stopping(self, rows, targets, validation)
+        found = fit_manifold(self, rows.X, targets, loss, graph, start, rules=rules)
+        return self._set_fitted(
+            rows,
+            targets,
+            found.predictor,
+            found.result,
+            found.values,
+            found.held_out,
+            graph_=graph,
+            label_reach_=reach,
+            _validation=validation,
+            **found.attributes,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self._validation, self.graph_, warm=True)
+
+
+def _margin_loss(name: str, solver: str) -> Loss:
+    """Return the loss, after checking that the solver goes with it."""
+    allowed = {"squared_hinge": ("auto", "newton", "pcg"), "hinge": ("auto", "dual")}
+    check_choice("loss", name, list(allowed))
+    if solver not in allowed[name]:
+        raise ValueError(
+            f"solver={solver!r} does not go with loss={name!r}: "
+            f"use one of {', '.join(map(repr, allowed[name]))}"
+        )
+    return LOSSES[name]()

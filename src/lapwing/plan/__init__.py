@@ -1,0 +1,11 @@
+"""How a model is going to be fitted: the one place that decides, from sizes and memory.
+
+A plan is made before anything large is allocated, from the sizes of the problem, the user's choices
+and the memory budget, never from a clock: the same call is planned the same way each time. What
+does not fit is refused here. Builds nothing and computes nothing.
+"""
+
+from .base import Plan, Sizes
+from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
+
+__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
