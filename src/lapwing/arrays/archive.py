@@ -28,8 +28,8 @@ import numpy as np
 
 from .memory import format_size, memory_budget
 
-#: What the first field of a page must say, and the newest layout that can be read.
-FORMAT, VERSION = "lapwing-model", 1
+#: What the first field of a page must be, and the layout that can be read.
+FORMAT, VERSION = "lapwing-model", 2
 _PAGE = "model.json"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 #: Kinds of numbers that an array may hold: truth values, whole and real numbers, texts.
@@ -159,10 +159,11 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     version = whole.get("version")
     if not isinstance(version, int) or version < 1:
         raise ModelFileError("its version is not known")
-    if version > VERSION:
+    if version != VERSION:
+        age = "a newer" if version > VERSION else "an older"
         raise ModelFileError(
-            f"it was written by a newer Lapwing (layout {version}, this one reads up to "
-            f"{VERSION}): install a newer Lapwing, or fit again"
+            f"it was written by {age} Lapwing (layout {version}, this one reads {VERSION}): "
+            "install that version, or fit again"
         )
     said = whole.pop("sha256", None)
     if said != _digest(whole):

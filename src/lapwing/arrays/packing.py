@@ -28,7 +28,8 @@ def pack(value: Any) -> Packed:
     """Return a value as JSON and arrays.
 
     Dataclasses are packed by their fields. Other classes define ``to_state()``, which returns a
-    dict of values to pack, and the class method ``from_state(state)``.
+    dict of values to pack, and the class method ``from_state(state)``. ``DERIVED`` of a class names
+    arrays that follow from its fields: where they occur later, a reference is stored.
 
     Raises
     ------
@@ -75,6 +76,7 @@ class _Packer:
         self.arrays: dict[str, np.ndarray] = {}
         self._stored: dict[int, Any] = {}  # pages of arrays and objects by identity
         self._alive: list[Any] = []  # an identity is only one as long as its object lives
+        self._n_objects = 0
 
     def page(self, value: Any) -> Any:
         if isinstance(value, np.generic):
@@ -88,8 +90,12 @@ class _Packer:
         if isinstance(value, dict):
             return {"dict": [[self.page(k), self.page(v)] for k, v in value.items()]}
         if id(value) not in self._stored:
+            page = self._object(value)
             self._alive.append(value)
-            self._stored[id(value)] = self._object(value)
+            # Arrays are named and may be named again; of objects later pages hold the number.
+            again = {"same": page["number"]} if "number" in page else page
+            self._stored[id(value)] = again
+            return page
         return self._stored[id(value)]
 
     def _object(self, value: Any) -> Any:
@@ -106,10 +112,13 @@ class _Packer:
         else:
             raise TypeError(f"{value!r} cannot be kept in a model file")
         page = {name: self.page(inner) for name, inner in state.items()}
-        reference = len(self._alive)
-        found = {"type": type(value).__name__, "state": page, "number": reference}
-        self._stored[id(value)] = {"same": reference}
-        return found
+        number = self._n_objects
+        self._n_objects += 1
+        for name in getattr(value, "DERIVED", ()):
+            derived = getattr(value, name)
+            self._alive.append(derived)
+            self._stored[id(derived)] = {"derived": name, "of": number}
+        return {"type": type(value).__name__, "state": page, "number": number}
 
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype == object:
@@ -146,6 +155,10 @@ class _Unpacker:
             return {self.value(k): self.value(v) for k, v in page["dict"]}
         if "same" in page:
             return self._objects[page["same"]]
+        if "derived" in page:
+            owner = self._objects[page["of"]]
+            expect(page["derived"] in type(owner).DERIVED)
+            return getattr(owner, page["derived"])
         if "type" in page:
             return self._object(page)
         return self._array(page)

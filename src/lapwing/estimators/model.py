@@ -75,18 +75,14 @@ class Model(BaseEstimator):
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""
         parameters = self.get_params(deep=False)
+        names = [n for n in vars(self) if n not in parameters and not hasattr(type(self), n)]
+        # What other attributes are derived from comes first.
+        names.sort(key=lambda name: name != "_setup")
         if "callback" in parameters:
             parameters["callback"] = None
-        seed = parameters.get("random_state")
-        if not isinstance(seed, (int, np.integer)):  # what was drawn from it is kept
-            parameters |= {"random_state": None} if "random_state" in parameters else {}
-        fitted = {
-            name: value
-            for name, value in self.__getstate__().items()
-            if name not in parameters and not hasattr(type(self), name) and name[:2] != "__"
-        }
-        fitted.pop("_sklearn_version", None)
-        return {"parameters": parameters, "fitted": fitted}
+        if not isinstance(parameters.get("random_state", 0), (int, np.integer)):
+            parameters["random_state"] = None  # what was drawn from it is kept
+        return {"parameters": parameters, "fitted": {name: getattr(self, name) for name in names}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:

@@ -304,6 +304,27 @@ class KNNGraph(BaseEstimator):
         accept_sparse = False if self.metric == "precomputed" else "csr"
         return {"accept_sparse": accept_sparse, "dtype": [np.float64, np.float32]}
 
+    def to_state(self) -> dict[str, Any]:
+        """Return what a model file keeps of a graph, fitted or not."""
+        state = {"parameters": self.get_params(deep=False)}
+        names = ("affinity_", "backend_", "bandwidth_", "n_features_in_", "_checksum")
+        return {**state, **{name: vars(self)[name] for name in names if name in vars(self)}}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> KNNGraph:
+        """Return the graph of a model file."""
+        graph = cls(**state["parameters"])
+        graph._check_parameters()
+        if "affinity_" in state:
+            W = sp.csr_array(state["affinity_"])
+            if W.shape[0] != W.shape[1] or not np.isfinite(W.data).all() or (W.data < 0).any():
+                raise ValueError("its graph has an affinity that makes no sense")
+            graph.backend_, graph.bandwidth_ = state["backend_"], state["bandwidth_"]
+            if "n_features_in_" in state:
+                graph.n_features_in_ = int(state["n_features_in_"])
+            graph._store(W, checksum=state["_checksum"])
+        return graph
+
     def __sklearn_clone__(self) -> KNNGraph:
         return copy.copy(self)
 

@@ -6,6 +6,15 @@ does not fit is refused here. Builds nothing and computes nothing.
 """
 
 from .base import Plan, Sizes
+from .default import DefaultPlan, plan_default
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 
-__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
+__all__ = [
+    "DENSE_ROWS",
+    "DefaultPlan",
+    "Plan",
+    "Sizes",
+    "plan_default",
+    "plan_landmarks",
+    "plan_manifold",
+]

@@ -1,7 +1,4 @@
-"""The graph machine of the default: kernels of the Laplacian, applied as polynomials of it.
-
-It is one of the `families`, and knows neither scores nor the others.
-"""
+"""Candidates over the graph alone: kernels of the Laplacian, applied as polynomials of it."""
 
 from __future__ import annotations
 
@@ -17,8 +14,10 @@ from ..arrays.threads import map_blocks, row_blocks
 from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators import Operator
-from .families import GRAPH, GRAPH_KERNELS, GRAPH_REG, NO_SAMPLE, Cell, Labels, kernel_reduction
-from .parts import NeighbourPart, Part
+from ..spaces import NeighborAverage, Predictor
+from . import limits
+from .families import GRAPH, NO_SAMPLE, LinearSetting, kernel_reduction
+from .labels import Labels
 
 #: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
 GraphKernel = tuple[int, float]
@@ -33,8 +32,8 @@ _SINGLE_ROWS = 10_000
 class GraphFamily:
     """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
 
-    A polynomial of the Laplacian stands for the kernel: each label costs as many sparse products
-    as the polynomial has degrees, once. New rows get the mean of their neighbours.
+    The kernel is approximated by a polynomial of the Laplacian: each label costs as many sparse
+    products as the degree of the polynomial, once. New rows get the mean of their neighbours.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class GraphFamily:
     def _filter(self, neighbours: str, kernels: Sequence[GraphKernel]) -> GraphFilter:
         """Return the polynomials of some kernels over the same neighbours, in one recurrence."""
         L, upper = self._laplacians[neighbours]
-        together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
+        together = {*kernels, *limits.GRAPH_KERNELS[neighbours]}  # the same degree for each alone
         degree = max(_degree(*kernel, upper) for kernel in together)
         curves = [_curve(*kernel, degree, upper) for kernel in kernels]
         found = GraphFilter(L, upper, np.column_stack(curves))
@@ -81,19 +80,19 @@ class GraphFamily:
         map_blocks(fill, row_blocks(len(index), _LABELS_AT_ONCE))
         return found
 
-    def cells(self, labels: Labels, sample: np.ndarray) -> Iterator[Cell]:
+    def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
         """Yield the settings."""
         l, rows = len(labels.index), np.append(labels.index, sample)
-        for neighbours, kernels in GRAPH_KERNELS.items():
+        for neighbours, kernels in limits.GRAPH_KERNELS.items():
             found = self._columns(neighbours, kernels, labels.index, rows)
             for (power, floor), columns in zip(kernels, found, strict=True):
                 self._kept[neighbours, power, floor] = labels.index, columns[:l].copy()
                 scale = max(float(np.diag(columns[:l]).mean()), 1e-300)
                 columns /= scale
                 settings = {"neighbours": neighbours, "power": power, "floor": floor}
-                settings |= {"reg": GRAPH_REG, "scale": scale}
+                settings |= {"reg": limits.GRAPH_REG, "scale": scale}
                 on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
-                yield Cell(GRAPH, settings, kernel_reduction(columns[:l]), GRAPH_REG, on_sample)
+                yield LinearSetting(GRAPH, settings, kernel_reduction(columns[:l]), limits.GRAPH_REG, on_sample)
 
     def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
         """Return a kernel on the labelled rows; only columns of new ones are computed."""
@@ -109,18 +108,18 @@ class GraphFamily:
         self._kept[kernel] = index, R
         return R
 
-    def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Part]:
-        """Return the values on all rows, and the machine, of one setting fitted to labels."""
+    def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
+        """Return the values on all rows, and the function, of one setting fitted to labels."""
         neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
         R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
-        cell = Cell(GRAPH, settings, kernel_reduction(R), settings["reg"], NO_SAMPLE)
+        cell = LinearSetting(GRAPH, settings, kernel_reduction(R), settings["reg"], NO_SAMPLE)
         c, b = cell.solve(labels, slice(None))
         apply = self._filter(neighbours, [(power, floor)])
-        pull = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
-        pull[labels.index] = c / settings["scale"]
-        values = apply(pull).astype(np.float64) + b
+        dual = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
+        dual[labels.index] = c / settings["scale"]
+        values = apply(dual).astype(np.float64) + b
         width = float(self.graph.bandwidth_ or 0.0)
-        return values, NeighbourPart(self.X, values, self.graph.n_neighbors, width)
+        return values, NeighborAverage(self.X, values, self.graph.n_neighbors, width)
 
 
 def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:

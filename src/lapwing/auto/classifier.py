@@ -1,0 +1,247 @@
+"""The default classifier: SemiSupervisedClassifier."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from ..arrays.packing import expect
+from ..estimators.calibration import probabilities
+from ..estimators.model import Classifier
+from ..estimators.parameters import check_choice, draw_seed
+from ..estimators.rows import Rows, check_rows
+from ..estimators.targets import Targets, class_targets
+from ..solvers import decisions
+from . import shared
+from .families import FAMILIES
+from .fit import Blend, Progress, fit_blend, prepare, report_stage, select
+from .report import SelectionReport, after_refit, make_report
+from .selection import Candidate, blend
+from .setup import Setup
+
+
+class SemiSupervisedClassifier(Classifier):
+    """Classifier for few labels and many unlabelled rows that needs no parameter.
+
+    Scales the rows, builds one graph of nearest neighbours, and compares four families of
+    candidates: least squares on the labelled rows alone, with a manifold term, over the graph
+    alone, and the semi-supervised support vector machine. Scores come from repeated folds over the
+    labelled rows, combined with how far fold models agree on unlabelled rows. Supervised
+    candidates, the simpler ones, get a standard error more; candidates within about a standard
+    error of the best are blended.
+
+    Parameters
+    ----------
+    method : {"auto", "supervised", "manifold", "graph", "margin"}, default="auto"
+        "auto" compares all families; a name takes the best candidate of that family.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows; None builds one with ten neighbours over the scaled rows.
+    unlabeled : object, default=-1
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of folds, samples and landmarks.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for rows, graph and candidates, in bytes or as text such as "8GB";
+        None is 60 % of the free memory.
+    callback : callable, optional
+        Called with the name of each stage and the share that is done, from 0 to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+    report_ : SelectionReport
+        What was tried, what was chosen and why; ``print(model.report_)`` shows it.
+    transduction_ : ndarray of shape (n,)
+        Labels of the training rows: given or predicted.
+    label_distributions_ : ndarray of shape (n, n_classes)
+        Probabilities of the training rows.
+    supervised_transduction_ : ndarray of shape (n,)
+        Labels of the training rows by the best supervised candidate.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    labelled_ : ndarray of int
+        The labelled rows.
+    graph_ : KNNGraph
+        The graph used.
+    scaling_ : RowScaling
+        How rows are scaled.
+    candidates_ : list of Candidate
+        The settings that were compared, with scores and shares in the decision.
+    n_duplicates_ : int
+        Duplicate rows, which are used once.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message and time of the fit.
+    n_iter_ : int
+        Candidates that were compared.
+
+    Notes
+    -----
+    Above 100 000 rows the candidates see all labelled rows and a sample of the others. Duplicate
+    unlabelled rows are used once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from lapwing import SemiSupervisedClassifier
+    >>> X, truth = make_moons(300, noise=0.05, random_state=0)
+    >>> y = np.full(300, -1)
+    >>> y[:12] = truth[:12]
+    >>> model = SemiSupervisedClassifier().fit(X, y)
+    >>> float(np.mean(model.transduction_ == truth)) > 0.95
+    True
+    >>> model.report_.chosen
+    'manifold'
+    """
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        graph: Any = None,
+        unlabeled: Any = -1,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        memory_limit: float | str | None = None,
+        callback: Progress | None = None,
+    ) -> None:
+        self.method = method
+        self.graph = graph
+        self.unlabeled = unlabeled
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select candidates and fit them to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            All rows, labelled or not.
+        y : array of shape (n,)
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of unlabelled rows are not used.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        check_choice("method", self.method, ("auto", *FAMILIES))
+        rows = check_rows(self, X)
+        targets = self._check_targets(rows, y, sample_weight)
+        setup, families = prepare(self, rows.X, targets, draw_seed(self.random_state))
+        selected = select(self, setup, targets, families)
+        report_stage(self, "fitting the blend", 0.9)
+        candidates, folds = selected.candidates, selected.folds
+        blended = fit_blend(setup, candidates, targets)
+        temperature = 1.0
+        if folds.folds:
+            held_out = blend(folds, selected.trials, candidates).held_out
+            temperature = folds.fit_temperature(held_out)
+        seconds = time.perf_counter() - started
+        report = make_report(self, setup, targets, selected, blended.reach, seconds)
+        self._store(rows, targets, setup, candidates, blended, report, temperature, seconds)
+        report_stage(self, "done", 1.0)
+        return self
+
+    def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
+        return class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        """Fit the blend to other labels of the same rows, with the selection that was made.
+
+        The graph, the settings and their shares stay; `fit` compares the families again.
+        """
+        started = time.perf_counter()
+        rows = self._training_rows(self.X_fit_)
+        targets = self._check_targets(rows, y, self._targets.row_weights)
+        setup = self._setup.including(targets.index)
+        blended = fit_blend(setup, self.candidates_, targets)
+        report = after_refit(self.report_, targets, blended.reach)
+        seconds = time.perf_counter() - started
+        return self._store(
+            rows, targets, setup, self.candidates_, blended, report, self.temperature_, seconds
+        )
+
+    def _store(
+        self,
+        rows: Rows,
+        targets: Targets,
+        setup: Setup,
+        candidates: list[Candidate],
+        blended: Blend,
+        report: SelectionReport,
+        temperature: float,
+        seconds: float,
+    ) -> Self:
+        assert targets.classes is not None
+        return self._set_fitted(
+            rows,
+            targets,
+            blended.predictor,
+            shared.selection_result(report, seconds),
+            blended.values,
+            temperature_=temperature,
+            report_=report,
+            label_distributions_=probabilities(blended.values, temperature),
+            supervised_transduction_=targets.classes[decisions(blended.supervised).astype(int)],
+            **shared.fitted_attributes(setup, candidates, blended, targets.index),
+        )
+
+    def _doubt(self) -> np.ndarray:
+        """Return how unsure the model is of each training row, from 0 to 1."""
+        P = np.sort(self.label_distributions_, axis=1)
+        return 1.0 - (P[:, -1] - P[:, -2])
+
+    suggest = shared.suggest
+    save = shared.save
+    _row_map = shared.row_map()
+    map_ = property(shared.map_points)
+    map_kind_ = property(shared.map_kind)
+
+    def predict(self, X: Any, reject: float | None = None) -> np.ndarray:
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        reject : float, optional
+            Least probability, more than 0 and less than 1: rows whose class is less sure get None.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of objects where ``reject`` is given.
+        """
+        if reject is None:
+            return super().predict(X)
+        if not 0.0 < float(reject) < 1.0:
+            raise ValueError(f"reject must be more than 0 and less than 1, got {reject!r}")
+        P = self.predict_proba(X)
+        found = self.classes_[P.argmax(axis=1)].astype(object)
+        found[P.max(axis=1) < reject] = None
+        return found
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        super().check_loaded()
+        shared.check_candidates(self)
+        P = self.label_distributions_
+        expect(P.shape == (len(self.transduction_), len(self.classes_)))
+        expect(P.dtype.kind == "f" and bool(np.isfinite(P).all()))

@@ -1,0 +1,169 @@
+"""The fit of the default, as a pipe of values: setup → trials → candidates → blend.
+
+Knows neither classes nor quantities; the estimators say how values become answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..estimators.graph_choice import resolve_graph
+from ..estimators.targets import Targets
+from ..graphs import KNNGraph
+from ..plan import plan_default
+from ..spaces import NeighborAverage, Predictor, WeightedSum
+from . import limits
+from .families import MARGIN
+from .labels import Labels, draw_labels
+from .rows import ScaledInput, choose_rows
+from .selection import Candidate, Folds, Trial, best_of, judge, make_folds, only
+from .setup import Setup, families_to_try
+
+logger = logging.getLogger("lapwing")
+
+#: Called with the name of a stage and the share that is done.
+Progress = Callable[[str, float], object]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What was tried and chosen.
+
+    Attributes
+    ----------
+    folds : Folds
+        On what candidates were compared.
+    trials : list of Trial
+        What their fold models predict.
+    candidates : list of Candidate
+        The same with scores and shares.
+    """
+
+    folds: Folds
+    trials: list[Trial]
+    candidates: list[Candidate]
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The chosen candidates, fitted to all labels and added up.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The function of any row.
+    values, supervised : ndarray of shape (n, c)
+        Values of all training rows, and those of the best supervised candidate.
+    reach : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    """
+
+    predictor: Predictor
+    values: np.ndarray
+    supervised: np.ndarray
+    reach: np.ndarray
+
+
+def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, list[str]]:
+    """Choose rows, scale them and build their graph; return with the families to try."""
+    report_stage(settings, "scaling", 0.0)
+    rows = choose_rows(X, targets.index, all_rows=settings.graph is not None, seed=seed)
+    n, d = len(rows.index), X.shape[1]
+    plan = plan_default(
+        n,
+        d,
+        row_bytes=X.nnz * 12 if sp.issparse(X) else 8 * n * d,
+        n_labels=min(len(targets.index), limits.MOST_LABELS),
+        n_points=n if n <= limits.EXACT_ROWS else limits.LANDMARKS,
+        margin_rows=min(n, limits.MARGIN_ROWS),
+        memory_limit=settings.memory_limit,
+    )
+    report_stage(settings, "graph", 0.05)
+    labels = Labels.among(rows.index, targets)
+    graph = resolve_graph(settings.graph, rows.scaled, KNNGraph())
+    setup = Setup(rows, graph, labels.index, seed)
+    return setup, families_to_try(settings.method, plan, labels, n)
+
+
+def select(settings: Any, setup: Setup, targets: Targets, families: Sequence[str]) -> Selected:
+    """Try the settings of the families on folds of the labelled rows, and share the decision."""
+    labels = every = Labels.among(setup.rows.index, targets)
+    rng = np.random.default_rng(setup.seed)
+    if len(labels.index) > limits.SELECTION_LABELS:
+        labels = labels.take(draw_labels(labels, limits.SELECTION_LABELS, rng))
+    unlabelled = np.setdiff1d(np.arange(setup.rows.scaled.shape[0]), every.index)
+    sample = np.sort(rng.permutation(unlabelled)[: limits.SAMPLE_ROWS])
+    folds = Folds(labels, make_folds(labels.codes, len(labels.index), setup.seed), sample)
+    trials: list[Trial] = []
+    for number, name in enumerate(families):
+        report_stage(settings, f"trying {name} models", 0.2 + 0.7 * number / len(families))
+        family = setup.families[name]
+        if name == MARGIN:
+            trials += folds.run_margin(family, setup.rows.scaled)
+        else:
+            trials += folds.run_linear(family.candidates(labels, sample))
+    candidates = judge(folds, trials)
+    if settings.method != "auto":
+        candidates = only(candidates, settings.method)
+    return Selected(folds, trials, candidates)
+
+
+def fit_blend(setup: Setup, candidates: Sequence[Candidate], targets: Targets) -> Blend:
+    """Fit the candidates that share the decision to all labels, and add them up."""
+    labels = Labels.among(setup.rows.index, targets)
+    values: Any = 0.0
+    parts: list[Predictor] = []
+    for candidate in candidates:
+        if candidate.weight > 0:
+            on_rows, part = setup.families[candidate.family].fit(candidate.settings, labels)
+            values = values + candidate.factor * on_rows
+            parts.append(part.times(candidate.factor))
+    function = WeightedSum.of(parts)
+    best = best_of([candidate for candidate in candidates if candidate.supervised])
+    supervised = values
+    if best.weight != 1.0:
+        on_rows, _ = setup.families[best.family].fit(best.settings, labels)
+        supervised = on_rows * best.temperature
+    component = setup.graph.component_
+    reach = np.isin(component, component[labels.index])
+    if len(setup.rows.index) < setup.rows.X.shape[0]:
+        values, supervised, reach = _extend(setup, function, values, supervised, reach)
+    return Blend(ScaledInput(setup.rows.scaling, function), values, supervised, reach)
+
+
+def _extend(
+    setup: Setup,
+    function: Predictor,
+    values: np.ndarray,
+    supervised: np.ndarray,
+    reach: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return values, supervised values and reach of all rows from those of the rows in use.
+
+    Duplicates are as their representatives; others are predicted, or as the nearest row.
+    """
+    used, c = setup.rows, values.shape[1]
+    n = len(used.representative)
+    known = np.column_stack([values, supervised, reach])
+    whole = np.empty((n, known.shape[1]))
+    whole[used.index] = known
+    others = np.setdiff1d(np.flatnonzero(used.representative == np.arange(n)), used.index)
+    if len(others):
+        X = setup.rows.scaling.apply(used.X[others])
+        whole[others] = NeighborAverage(setup.rows.scaled, known, 1, 1.0).values(X)
+        whole[others, :c] = function.values(X)
+    whole = whole[used.representative]
+    return whole[:, :c], whole[:, c:-1], whole[:, -1] > 0.5
+
+
+def report_stage(settings: Any, stage: str, share: float) -> None:
+    """Log a stage and call the user's callback with it."""
+    logger.info("%s: %s", type(settings).__name__, stage)
+    if settings.callback is not None:
+        settings.callback(stage, share)

@@ -1,0 +1,65 @@
+"""The labelled rows as candidates see them: indices into the rows in use, targets, weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..estimators.targets import Targets
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labelled rows with their targets and weights.
+
+    Attributes
+    ----------
+    index : ndarray of shape (l,)
+        Indices of the rows.
+    targets : ndarray of shape (l, c)
+        ±1 for each class against the rest, one column for two classes; or quantities.
+    weights : ndarray of shape (l,)
+        Weights of the losses.
+    codes : ndarray of int, shape (l,), or None
+        Class code of each; None for quantities.
+    """
+
+    index: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    codes: np.ndarray | None = None
+
+    @classmethod
+    def among(cls, rows: np.ndarray, targets: Targets) -> Labels:
+        """Return the labels of targets, with indices among these ascending row numbers."""
+        codes = None if targets.classes is None else targets.given[targets.index]
+        weights = targets.weights / targets.weights.mean()
+        return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes)
+
+    def take(self, index: np.ndarray | slice) -> Labels:
+        """Return some of them."""
+        codes = None if self.codes is None else self.codes[index]
+        return Labels(self.index[index], self.targets[index], self.weights[index], codes)
+
+    @property
+    def even_weights(self) -> np.ndarray:
+        """Weights under which all classes count the same, however many labels they have."""
+        if self.codes is None:
+            return self.weights
+        sums = np.bincount(self.codes, weights=self.weights)
+        share = self.weights.sum() / np.count_nonzero(sums)
+        return self.weights * share / sums[self.codes]
+
+
+def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Return indices of at most ``most`` labels, two of each class before any third."""
+    l = len(labels.index)
+    order = rng.permutation(l)
+    codes = np.zeros(l, dtype=int) if labels.codes is None else labels.codes
+    rank = np.empty(l, dtype=int)  # how many labels of its class come before one
+    for code in np.unique(codes):
+        mine = order[codes[order] == code]
+        rank[mine] = np.arange(len(mine))
+    late = rank[order] >= 2
+    return np.sort(order[np.argsort(late, kind="stable")][:most])

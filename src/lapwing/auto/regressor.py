@@ -1,0 +1,180 @@
+"""The default regressor: SemiSupervisedRegressor."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from ..estimators.model import Regressor
+from ..estimators.parameters import check_choice, draw_seed
+from ..estimators.rows import Rows, check_rows
+from ..estimators.targets import Targets, quantity_targets
+from . import shared
+from .families import FAMILIES, MARGIN
+from .fit import Blend, Progress, fit_blend, prepare, report_stage, select
+from .report import SelectionReport, after_refit, make_report
+from .selection import Candidate
+from .setup import Setup
+
+
+class SemiSupervisedRegressor(Regressor):
+    """Regressor for few targets and many rows without one that needs no parameter.
+
+    As `SemiSupervisedClassifier`, with three families of candidates: least squares on the rows
+    with a target, with a manifold term, and over the graph alone. Scores are shares of explained
+    variance.
+
+    Parameters
+    ----------
+    method : {"auto", "supervised", "manifold", "graph"}, default="auto"
+        "auto" compares all families; a name takes the best candidate of that family.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows; None builds one with ten neighbours over the scaled rows.
+    unlabeled : float, default=nan
+        Marker of rows without a target; None, NaN and pd.NA always count as such.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of folds, samples and landmarks.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for rows, graph and candidates, in bytes or as text such as "8GB";
+        None is 60 % of the free memory.
+    callback : callable, optional
+        Called with the name of each stage and the share that is done, from 0 to 1.
+
+    Attributes
+    ----------
+    report_ : SelectionReport
+        What was tried, what was chosen and why; ``print(model.report_)`` shows it.
+    transduction_ : ndarray of shape (n,)
+        Targets of the training rows: given or predicted.
+    supervised_transduction_ : ndarray of shape (n,)
+        Targets of the training rows by the best supervised candidate.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a target can reach the row through the graph.
+    labelled_ : ndarray of int
+        The rows with a target.
+    graph_ : KNNGraph
+        The graph used.
+    scaling_ : RowScaling
+        How rows are scaled.
+    candidates_ : list of Candidate
+        The settings that were compared, with scores and shares in the prediction.
+    n_duplicates_ : int
+        Duplicate rows, which are used once.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the predictions.
+    result_ : SolverResult
+        Status, message and time of the fit.
+    n_iter_ : int
+        Candidates that were compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import SemiSupervisedRegressor
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> y = np.where(np.arange(200) % 10 == 0, np.sin(4 * X[:, 0]), np.nan)
+    >>> model = SemiSupervisedRegressor().fit(X, y)
+    >>> bool(np.abs(model.predict([[0.5]]) - np.sin(2.0))[0] < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        graph: Any = None,
+        unlabeled: Any = np.nan,
+        random_state: Any = 0,
+        memory_limit: float | str | None = None,
+        callback: Progress | None = None,
+    ) -> None:
+        self.method = method
+        self.graph = graph
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select candidates and fit them to rows with and without targets.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            All rows.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of rows without a target are not used.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
+        rows = check_rows(self, X)
+        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        setup, families = prepare(self, rows.X, targets, draw_seed(self.random_state))
+        selected = select(self, setup, targets, families)
+        report_stage(self, "fitting the blend", 0.9)
+        blended = fit_blend(setup, selected.candidates, targets)
+        seconds = time.perf_counter() - started
+        report = make_report(self, setup, targets, selected, blended.reach, seconds)
+        self._store(rows, targets, setup, selected.candidates, blended, report, seconds)
+        report_stage(self, "done", 1.0)
+        return self
+
+    def _refit(self, y: np.ndarray) -> Self:
+        """Fit the blend to other targets of the same rows, with the selection that was made.
+
+        The graph, the settings and their shares stay; `fit` compares the families again.
+        """
+        started = time.perf_counter()
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        targets = quantity_targets(y, rows.X, weights, unlabeled=self.unlabeled)
+        setup = self._setup.including(targets.index)
+        blended = fit_blend(setup, self.candidates_, targets)
+        report = after_refit(self.report_, targets, blended.reach)
+        seconds = time.perf_counter() - started
+        return self._store(rows, targets, setup, self.candidates_, blended, report, seconds)
+
+    def _store(
+        self,
+        rows: Rows,
+        targets: Targets,
+        setup: Setup,
+        candidates: list[Candidate],
+        blended: Blend,
+        report: SelectionReport,
+        seconds: float,
+    ) -> Self:
+        return self._set_fitted(
+            rows,
+            targets,
+            blended.predictor,
+            shared.selection_result(report, seconds),
+            blended.values,
+            report_=report,
+            supervised_transduction_=blended.supervised[:, 0],
+            **shared.fitted_attributes(setup, candidates, blended, targets.index),
+        )
+
+    def _doubt(self) -> np.ndarray:
+        """Return where supervised and semi-supervised predictions differ, or no target reaches."""
+        gap = np.abs(self.transduction_ - self.supervised_transduction_)
+        gap = gap / max(float(gap.max()), 1e-300)
+        return 0.5 * gap + 0.5 * (~self.label_reach_)
+
+    suggest = shared.suggest
+    save = shared.save
+    _row_map = shared.row_map()
+    map_ = property(shared.map_points)
+    map_kind_ = property(shared.map_kind)
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        super().check_loaded()
+        shared.check_candidates(self)

@@ -1,0 +1,127 @@
+"""What both default estimators offer after a fit: suggestions, a map of the rows, files.
+
+Functions of a fitted estimator; the public classes take them as methods.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import persistence
+from ..arrays.packing import expect
+from ..solvers import SolverResult
+from .families import FAMILIES, known_settings
+from .fit import Blend
+from .report import SelectionReport
+from .selection import Candidate
+from .setup import Setup
+from .suggestions import map_rows, worth_labelling
+
+
+def suggest(self: Any, n: int = 10) -> np.ndarray:
+    """Return training rows that are most worth labelling next, the best first.
+
+    Rows about which the model is not sure, that represent many others, and that differ from
+    each other. Rows that no label reaches come first, one of each large part of the graph.
+
+    Parameters
+    ----------
+    n : int, default=10
+        How many.
+
+    Returns
+    -------
+    ndarray of int
+        Indices of training rows, for `add_labels`.
+    """
+    check_is_fitted(self, "predictor_")
+    rows = self._setup.rows
+    labelled = np.searchsorted(rows.index, self.labelled_)
+    doubt = self._doubt()[rows.index]
+    return rows.index[worth_labelling(rows.scaled, self._setup.graph, doubt, labelled, n)]
+
+
+def save(self: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
+    """Write the model to a file that `lapwing.load` reads; see `lapwing.save`.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where. An older file is replaced once the new one is complete.
+    extra : dict, optional
+        Anything JSON can hold; `lapwing.load` puts it into ``extra_``.
+    """
+    persistence.save(self, path, extra)
+
+
+def _row_map(self: Any) -> tuple[np.ndarray, str]:
+    check_is_fitted(self, "predictor_")
+    rows = self._setup.rows
+    points, kind = map_rows(rows.scaled, self._setup.graph)
+    whole = np.full((rows.X.shape[0], 2), np.nan)
+    whole[rows.index] = points
+    return whole[rows.representative], kind
+
+
+def row_map() -> cached_property:
+    """Return a property: coordinates of the training rows in the plane, and what they show."""
+    return cached_property(_row_map)
+
+
+def map_points(self: Any) -> np.ndarray:
+    """Coordinates of the training rows in the plane, (n, 2); NaN for those not in use."""
+    return self._row_map[0]
+
+
+def map_kind(self: Any) -> str:
+    """What ``map_`` shows."""
+    return self._row_map[1]
+
+
+def fitted_attributes(
+    setup: Setup, candidates: list[Candidate], blend: Blend, index: np.ndarray
+) -> dict[str, Any]:
+    """Return the fitted attributes of both estimators."""
+    return {
+        "_setup": setup,
+        "X_fit_": setup.rows.X,
+        "graph_": setup.graph,
+        "scaling_": setup.rows.scaling,
+        "candidates_": candidates,
+        "n_duplicates_": setup.rows.n_duplicates,
+        "label_reach_": blend.reach,
+        "labelled_": index,
+    }
+
+
+def selection_result(report: SelectionReport, seconds: float) -> SolverResult:
+    """Return how a fit ended, in the words of its report."""
+    return SolverResult(
+        status="converged",
+        message=report.reason,
+        solver="selection",
+        n_iter=len(report.candidates),
+        objective=None,
+        gap=None,
+        passes=0,
+        seconds=seconds,
+        history=[],
+    )
+
+
+def check_candidates(model: Any) -> None:
+    """Refuse a model file with settings that no family tries: they may take forever."""
+    expect(model.method == "auto" or model.method in FAMILIES)
+    expect(isinstance(model._setup, Setup) and isinstance(model.report_, SelectionReport))
+    n = model._setup.rows.X.shape[0]
+    expect(len(model.supervised_transduction_) == len(model.label_reach_) == n)
+    expect(bool(np.isin(model.labelled_, model._setup.rows.index).all()))
+    for candidate in model.candidates_:
+        expect(isinstance(candidate, Candidate))
+        expect(known_settings(candidate.family, candidate.settings))
+        expect(0.0 <= candidate.weight <= 1.0 and 0.0 < candidate.temperature < np.inf)

@@ -1,0 +1,119 @@
+"""`lapwing.save` and `lapwing.load`: a fitted estimator as a file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays.archive import ModelFileError, read_archive, write_archive
+from ..arrays.packing import expect, pack, unpack
+from ..estimators.model import Model
+from .types import known_types
+
+
+def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file that `load` reads, on any machine.
+
+    The file is a zip of JSON and plain arrays; nothing in it is ever run. It holds the training
+    rows where `add_labels` needs them. For pipelines use skops with ``lapwing.TRUSTED_TYPES``.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this library.
+    path : str or Path
+        Where to write. An older file is replaced once the new one is complete.
+    extra : dict, optional
+        Anything JSON can hold; `load` puts it into ``extra_``.
+
+    Raises
+    ------
+    TypeError
+        If the model is no estimator of this library, or holds something that cannot be stored:
+        a function as kernel, or labels that are neither numbers nor text.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import lapwing
+    >>> X, y = np.arange(40.0)[:, None], np.full(40, -1)
+    >>> y[[0, 5, 30, 39]] = 0, 0, 1, 1
+    >>> model = lapwing.LapSVC().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lapwing.save(model, os.path.join(folder, "model.lapwing"))
+    ...     again = lapwing.load(os.path.join(folder, "model.lapwing"))
+    >>> bool(np.all(again.decision_function(X) == model.decision_function(X)))
+    True
+    """
+    from .. import __version__
+
+    if not isinstance(model, Model) or type(model).__name__ not in known_types:
+        raise TypeError(
+            f"a {type(model).__name__} cannot be kept in a model file, which is for estimators of "
+            "Lapwing: use skops for pipelines and other estimators"
+        )
+    check_is_fitted(model, "predictor_")
+    packed, arrays = pack(model)
+    page = {"lapwing": __version__, "model": packed, "extra": {} if extra is None else extra}
+    write_archive(path, page, arrays)
+
+
+def load(path: str | Path, memory_limit: float | str | None = None) -> Any:
+    """Read a model that `save` or ``lapwing fit`` wrote.
+
+    Nothing in the file is run: it is a zip of JSON and plain arrays, checked against checksums and
+    against each other.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for its arrays, in bytes or as text such as "8GB"; None is 60 % of
+        the free memory.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator, with ``extra_``, what was given to `save`. It predicts the same bits
+        as the one that was saved.
+
+    Raises
+    ------
+    lapwing.ModelFileError
+        If the file is damaged, is no model file, or was written by another version of the format.
+    """
+    page, arrays = read_archive(path, memory_limit)
+    try:
+        model = unpack(page["model"], arrays, known_types)
+        expect(isinstance(model, Model), "it holds no model")
+        _try_out(model)
+        model.extra_ = dict(page["extra"])
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ModelFileError(
+            f"{path}: the parts of the model do not fit together ({error}): write it again"
+        ) from None
+    return model
+
+
+def _try_out(model: Model) -> None:
+    """Refuse a model that cannot predict a row."""
+    X = getattr(model, "X_fit_", None)
+    X = np.zeros((1, model.n_features_in_)) if X is None else X[:1]
+    expect(X.shape[1] == model.n_features_in_)
+    values = model.predictor_.values(X)
+    classes = getattr(model, "classes_", ())
+    expect(values.shape == (1, len(classes) if len(classes) > 2 else 1))
+    expect(bool(np.isfinite(values).all()), "its predictions are not finite")

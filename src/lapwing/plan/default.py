@@ -1,0 +1,70 @@
+"""The plan of the default: which families the memory has room for.
+
+Notation: n rows in use, d columns, l labelled rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..arrays.memory import memory_budget, require_memory
+
+#: Memory of the graph and its filters, in bytes per row.
+_GRAPH_BYTES = 4_000
+#: Matrices of labels by labels that are held at once.
+_LABEL_SQUARES = 4
+
+
+@dataclass(frozen=True)
+class DefaultPlan:
+    """What the default has room for.
+
+    Attributes
+    ----------
+    budget, n_bytes : int
+        Bytes that may be used, and that rows, graph and labels take.
+    manifold_fits, margin_fits : bool
+        Whether the kernel matrices of these families fit into the rest.
+    """
+
+    budget: int
+    n_bytes: int
+    manifold_fits: bool
+    margin_fits: bool
+
+
+def plan_default(
+    n: int,
+    d: int,
+    *,
+    row_bytes: int,
+    n_labels: int,
+    n_points: int,
+    margin_rows: int,
+    memory_limit: Any,
+) -> DefaultPlan:
+    """Plan a fit of the default, or refuse rows that do not fit.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows in use, and columns.
+    row_bytes : int
+        What the scaled rows take.
+    n_labels : int
+        Labels that meet in one system.
+    n_points : int
+        Basis functions of the manifold family.
+    margin_rows : int
+        Rows of the margin family.
+    memory_limit : int, str or None
+        The user's limit.
+    """
+    needed = row_bytes + n * _GRAPH_BYTES + 8 * _LABEL_SQUARES * n_labels**2
+    budget = memory_budget(memory_limit)
+    require_memory(needed, budget, f"fitting {n} rows of {d} columns", "fit fewer unlabelled rows")
+    manifold = 8 * (2 * n * n_points + 4 * n_points**2)  # kernel, basis, systems
+    margin = 8 * 3 * margin_rows**2  # kernel and work of the solver
+    room = budget - needed
+    return DefaultPlan(budget, needed, manifold <= room, margin <= room)
