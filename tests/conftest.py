@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("helpers")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples on every run and every machine, and no clock: a busy machine is no bug.

@@ -1,11 +1,9 @@
 """The page of a fitted model: it says what the report says, is safe, small and alive."""
 
-import importlib.util
 import json
 import math
 import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,15 +14,11 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.exceptions import NotFittedError
 
 import lapwing
+from helpers import browser
 from lapwing import KNNGraph
 from lapwing.displays.model_page import make_page
 from lapwing.displays.model_words import snippet, verdict
 from lapwing.displays.page import plain, script_json
-
-# Test folders are no packages: load the browser by its path.
-_spec = importlib.util.spec_from_file_location("browser", Path(__file__).parent / "browser.py")
-browser = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(browser)
 
 NASTY = "</script><b>"
 HOSTILE = ("\"'><img src=x onerror=alert(1)>", "a & b", NASTY)

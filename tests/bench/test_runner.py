@@ -10,18 +10,18 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs_to_run import crash, doubled, fail, name_of_process
 
+from helpers.bench_jobs import crash, doubled, fail, name_of_process
 from lapwing.bench import Job, Store, run_jobs
 from lapwing.bench.data import DataFolder
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
 def _children_find_the_jobs(monkeypatch):
     """The processes that are started import the module of the jobs by its name."""
-    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)
 
 
@@ -108,7 +108,7 @@ def test_a_cut_line_is_left_out_and_does_not_spoil_the_next(tmp_path):
 
 SCRIPT = """
     from pathlib import Path
-    from jobs_to_run import slow
+    from helpers.bench_jobs import slow
     from lapwing.bench import Job, Store, run_jobs
     from lapwing.bench.data import DataFolder
 

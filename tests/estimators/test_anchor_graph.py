@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 
+from helpers import data
 from lapwing import AnchorGraphClassifier
 from lapwing.graphs import AnchorGraph
 from lapwing.graphs.anchors import (
@@ -22,19 +24,10 @@ from lapwing.graphs.anchors import (
 every_rule = pytest.mark.parametrize("weights", ["kernel", "lae"])
 
 
-def moons(n=300, n_labelled=8, noise=0.06, seed=0):
-    X, truth = make_moons(n, noise=noise, random_state=seed)
-    y = np.full(n, -1)
-    for c in (0, 1):
-        y[np.flatnonzero(truth == c)[: n_labelled // 2]] = c
-    return X, y, truth
+moons = partial(data.moons, n=300, n_labelled=8, noise=0.06)
 
 
-def blobs(n=120, n_classes=3, n_labelled=15, d=4, gap=2.0, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % n_classes
-    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
-    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+blobs = data.blobs
 
 
 def naive_weights(X, anchors, s, rule):

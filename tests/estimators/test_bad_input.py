@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import lapwing.estimators.embedding as embedding
 import lapwing.estimators.manifold as manifold
+from helpers.data import fit_quietly
 from lapwing import (
     KNNGraph,
     LapERLSClassifier,
@@ -51,12 +52,6 @@ def rows(n=40, d=3, seed=0):
     y[:10] = np.arange(10) % 2
     X += 2.0 * (np.arange(n) % 2)[:, None]
     return X, y
-
-
-def fit_quietly(machine, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return clone(machine).fit(X, y)
 
 
 def assert_finite(fitted, X):
@@ -150,7 +145,7 @@ def test_labels_minus_one_and_one_are_refused_with_the_way_out(machine):
 @pytest.mark.parametrize("marker", [-1, None, "?"])
 def test_missing_values_always_mark_unlabelled_rows(machine, missing, marker):
     X, y = rows()
-    expected = fit_quietly(machine, X, y)
+    expected = fit_quietly(clone(machine), X, y)
     labels = np.array([missing if v == -1 else int(v) for v in y], dtype=object)
     fitted = clone(machine).set_params(unlabeled=marker).fit(X, labels)
     np.testing.assert_array_equal(fitted.classes_, [0, 1])
@@ -160,7 +155,7 @@ def test_missing_values_always_mark_unlabelled_rows(machine, missing, marker):
 @every_classifier
 def test_pandas_columns_of_labels(machine):
     X, y = rows()
-    expected = fit_quietly(machine, X, y).decision_function(X)
+    expected = fit_quietly(clone(machine), X, y).decision_function(X)
     known = [None if v == -1 else int(v) for v in y]
     for column in (
         pd.Series(known, dtype="Int64"),
@@ -189,7 +184,7 @@ def test_labels_may_be_words(machine, kind):
     fitted = clone(machine).set_params(unlabeled=marker).fit(X, words)
     assert list(fitted.classes_) == ["no", "yes"]
     assert set(fitted.predict(X)) <= {"no", "yes"}
-    expected = fit_quietly(machine, X, y)
+    expected = fit_quietly(clone(machine), X, y)
     np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
 
 
@@ -202,7 +197,7 @@ def test_marker_of_the_user(machine, marker):
         labels = np.array([marker if v == -1 else str(v) for v in y])
     fitted = clone(machine).set_params(unlabeled=marker).fit(X, labels)
     assert len(fitted.classes_) == 2
-    expected = fit_quietly(machine, X, y)
+    expected = fit_quietly(clone(machine), X, y)
     np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
 
 
@@ -308,7 +303,7 @@ def test_isolated_rows(machine, normalized):
 def test_graph_without_any_edge(machine):
     X, y = rows()
     machine = clone(machine).set_params(graph=sp.csr_matrix((40, 40)))
-    fitted = fit_quietly(machine, X, y)
+    fitted = fit_quietly(clone(machine), X, y)
     assert_finite(fitted, X)
     np.testing.assert_array_equal(fitted.label_reach_, y != -1)
     if isinstance(machine, LapESVR):
@@ -419,7 +414,7 @@ def test_singular_kernels_stay_finite(machine, solver, trouble, monkeypatch):
         if params.get("loss") == "hinge" or isinstance(machine, LapSVR) or "C" in params:
             pytest.skip("pcg is for smooth losses of the Laplacian machines")
         machine.set_params(solver="pcg", max_iter=50)
-    assert_finite(fit_quietly(machine, X, y), X)
+    assert_finite(fit_quietly(clone(machine), X, y), X)
 
 
 @every_machine
@@ -527,7 +522,7 @@ def test_not_converged_says_what_to_do():
 @pytest.mark.parametrize("n", [2, 3])
 def test_fewest_rows(machine, n):
     X = np.array([[0.0], [1.0], [0.4]])[:n]
-    assert_finite(fit_quietly(machine, X, np.array([0, 1, -1])[:n]), X)
+    assert_finite(fit_quietly(clone(machine), X, np.array([0, 1, -1])[:n]), X)
 
 
 # ---------------------------------------------------------------- Laplacian embedding
@@ -647,7 +642,7 @@ def test_extreme_weights_stay_finite(machine, k, C, kernel):
     X, y = rows()
     X[20:] = X[:20]  # K is singular
     machine = clone(machine).set_params(C=C, n_eigenvectors=k, kernel=kernel, max_iter=10)
-    assert_finite(fit_quietly(machine, X, y), X)
+    assert_finite(fit_quietly(clone(machine), X, y), X)
 
 
 @every_embedded
@@ -656,7 +651,7 @@ def test_extreme_weights_stay_finite(machine, k, C, kernel):
 def test_extreme_regularization_stays_finite(machine, k, lam, mu):
     X, y = rows()
     machine = clone(machine).set_params(reg_labeled=lam, reg_manifold=mu, n_eigenvectors=k)
-    assert_finite(fit_quietly(machine.set_params(max_iter=10), X, y), X)
+    assert_finite(fit_quietly(clone(machine).set_params(max_iter=10), X, y), X)
 
 
 def test_weight_beyond_working_precision_is_refused_with_advice():

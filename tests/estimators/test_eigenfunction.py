@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.linalg import eig
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
+from helpers import data
 from lapwing import EigenfunctionClassifier
 from lapwing.graphs.eigenfunctions import (
     EigenfunctionBasis,
@@ -16,12 +18,7 @@ from lapwing.graphs.eigenfunctions import (
     principal_axes,
 )
 
-
-def blobs(n=120, n_classes=3, n_labelled=15, d=4, gap=4.0, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % n_classes
-    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
-    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+blobs = partial(data.blobs, gap=4.0)
 
 
 # ---------------------------------------------------------------- functions

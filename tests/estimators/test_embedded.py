@@ -13,6 +13,7 @@ from sklearn.svm import SVR
 import lapwing.estimators.embedding as embedding
 import lapwing.estimators.manifold as manifold
 import lapwing.solvers.svr as svr
+from helpers.data import gaussian
 from lapwing import (
     KNNGraph,
     LapERLSClassifier,
@@ -55,10 +56,6 @@ def data_for(machine, **options):
 
 def values_of(fitted, X):
     return fitted.decision_function(X) if is_classifier(fitted) else fitted.predict(X)
-
-
-def gaussian(A, B, gamma):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 def dense_side(graph, y, lam, mu, k=None):

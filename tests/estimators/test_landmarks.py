@@ -1,9 +1,8 @@
 """The Laplacian machines over landmarks, against dense references written out here."""
 
-import importlib.util
 import pickle
 import tracemalloc
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +13,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits, make_moons
 
 import lapwing.estimators.manifold as manifold
+from helpers import data, reference
+from helpers.data import one_vs_rest
 from lapwing import (
     KNNGraph,
     LapRLSClassifier,
@@ -24,13 +25,6 @@ from lapwing import (
     LapSVCCV,
 )
 from lapwing.spaces import kmeans_landmarks
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 GAMMA = 1.5
 WEIGHTS = {"reg_ambient": 1e-2, "reg_manifold": 0.5}
@@ -66,8 +60,7 @@ def task(name, **sizes):
     return X, y, truth
 
 
-def gaussian(A, B):
-    return np.exp(-GAMMA * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+gaussian = partial(data.gaussian, gamma=GAMMA)
 
 
 def smoothness(graph):
@@ -85,17 +78,12 @@ def values(model, X):
     return found if found.ndim == 2 else found[:, None]
 
 
-def one_against_rest(y, classes):
-    columns = [classes[1]] if len(classes) == 2 else classes
-    return np.column_stack([np.where(y == c, 1.0, -1.0) for c in columns])
-
-
 def dense(model, y, weights=None):
     """What the objective is made of: labelled rows, targets, weights of losses, and Lᵖ."""
     labelled = np.flatnonzero(~np.isnan(y) if not is_classifier(model) else y != -1)
     targets = y[labelled][:, None]
     if is_classifier(model):
-        targets = one_against_rest(y[labelled], model.classes_)
+        targets = one_vs_rest(y[labelled], model.classes_)
     weights = np.ones(len(labelled)) if weights is None else weights[labelled]
     return labelled, targets, weights, smoothness(model.graph_)
 

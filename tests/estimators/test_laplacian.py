@@ -1,10 +1,8 @@
 """The Laplacian machines: equivalences between their ways to the same function."""
 
 import importlib
-import importlib.util
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import lapwing.estimators.manifold as manifold
+from helpers import reference
+from helpers.data import gaussian
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 MODERATE = {"reg_ambient": 1e-2, "reg_manifold": 1.0}
 
@@ -40,10 +33,6 @@ def blobs(n=120, n_classes=2, n_labelled=12, d=4, seed=0):
     labelled = labelled[:n_labelled]
     y[labelled] = truth[labelled]
     return X, y, truth
-
-
-def gaussian(A, B, gamma):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """LapSVCPath: LapSVC at every λ, the optimum of a convex solver, and the best λ by hand."""
 
-import importlib.util
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,14 +12,9 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
+from helpers import reference
+from helpers.data import gaussian, one_vs_rest
 from lapwing import KNNGraph, LapSVC, LapSVCPath
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 N = 60
 
@@ -33,10 +26,6 @@ def blobs(n_classes=2, n=N, n_labelled=18, d=2, seed=0, noise=1.2):
     X = rng.normal(size=(n, d))
     X[:, 0] += 2.0 * truth / noise
     return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
-
-
-def gaussian(A, B, gamma):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 def on_the_path(model, n=5):
@@ -72,12 +61,6 @@ def objective_at(model, K, lam, values, targets, weights):
     loss = weights @ np.maximum(1.0 - targets * f, 0.0)
     norms = model.rho * (alpha * (K @ alpha)).sum(axis=0) + (values * (S @ values)).sum(axis=0)
     return loss + lam / 2.0 * norms, off
-
-
-def one_against_rest(y, classes):
-    if len(classes) == 2:
-        return np.where(y == classes[1], 1.0, -1.0)[:, None]
-    return np.where(y[:, None] == classes, 1.0, -1.0)
 
 
 def convex_optimum(K, model, lam, targets, weights):
@@ -148,7 +131,7 @@ def test_path_is_the_optimum_and_lapsvc(name, weighted):
     model = LapSVCPath(**{"rho": 0.1, "lambda_min_ratio": 1e-3, "graph": graph, **options})
     model.fit(X, y, sample_weight=rows if weighted else None)
     K, known = gram(model, X), y[y >= 0]
-    targets, weights = one_against_rest(known, model.classes_), rows[y >= 0].copy()
+    targets, weights = one_vs_rest(known, model.classes_), rows[y >= 0].copy()
     if options.get("class_weight") == "balanced":
         counts = np.bincount(known)
         assert counts[0] != counts[1]
@@ -340,7 +323,7 @@ def test_number_of_rows_on_the_margin(n_classes):
     B, columns, _ = model.coef_path_.shape
     middle = np.sqrt(model.lambdas_[1:] * model.lambdas_[:-1])
     values = model.decision_function(X[:18], middle).reshape(B - 1, 18, columns)
-    margins = values * one_against_rest(y[:18], model.classes_)
+    margins = values * one_vs_rest(y[:18], model.classes_)
     on_margin = (np.abs(margins - 1.0) < 1e-6).sum(axis=1)
     np.testing.assert_array_equal(model.elbow_path_[:-1], on_margin)
 

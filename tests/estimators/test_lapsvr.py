@@ -1,9 +1,7 @@
 """LapSVR: the optimum of an independent solver, SVR without the graph, and edges of the tube."""
 
-import importlib.util
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +9,9 @@ import scipy.sparse as sp
 from sklearn.svm import SVR
 
 import lapwing.estimators.manifold as manifold
+from helpers import reference
+from helpers.data import gaussian
 from lapwing import KNNGraph, LapSVR
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 
 def waves(n=120, n_labelled=25, seed=0):
@@ -29,10 +22,6 @@ def waves(n=120, n_labelled=25, seed=0):
     y = np.full(n, np.nan)
     y[:n_labelled] = truth[:n_labelled]
     return X, y, truth
-
-
-def gaussian(A, B, gamma):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 @pytest.fixture

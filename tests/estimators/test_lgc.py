@@ -16,6 +16,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.semi_supervised import LabelSpreading
 
+from helpers import data
 from lapwing import KNNGraph, LGCClassifier
 from lapwing.estimators import transductive
 from lapwing.estimators.transductive import RowIndex
@@ -24,11 +25,7 @@ every_solver = pytest.mark.parametrize("solver", ["direct", "iterative"])
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
 
 
-def blobs(n=120, n_classes=3, n_labelled=15, d=4, gap=2.0, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % n_classes
-    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
-    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+blobs = data.blobs
 
 
 def naive_values(W, y, alpha, weights=None):

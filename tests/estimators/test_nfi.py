@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,26 +12,20 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
+from helpers import data
+from helpers.data import gaussian
 from lapwing import NFIClassifier
 
 GAMMA, EPSILON, LAMBDA = 0.6, 0.05, 0.02
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
 
 
-def blobs(n=90, n_classes=3, n_labelled=12, d=3, gap=2.0, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % n_classes
-    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
-    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+blobs = partial(data.blobs, n=90, n_labelled=12, d=3)
 
 
 def nfi(n_landmarks=30, **parameters):
     settings = {"gamma": GAMMA, "epsilon": EPSILON, "reg_manifold": LAMBDA}
     return NFIClassifier(n_landmarks, **(settings | parameters))
-
-
-def gaussian(A, B, gamma=GAMMA):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 def naive_landmark_values(X, y, landmarks, weights=None, gamma=GAMMA, reg=LAMBDA, epsilon=EPSILON):
@@ -110,7 +105,7 @@ def test_landmarks_get_the_values_of_the_dense_objective(n_classes, n_landmarks)
 def test_all_rows_as_landmarks_are_the_full_method():
     X, y, _ = blobs(n_classes=2)
     machine = nfi(1000).fit(X, y)
-    W = gaussian(X, X)
+    W = gaussian(X, X, GAMMA)
     labelled = np.diag((y >= 0).astype(float))
     L = np.diag(W.sum(axis=1)) - W
     f = np.linalg.solve(
@@ -145,7 +140,7 @@ def test_scale_is_the_sum_of_weights_over_that_of_similarities():
     machine = nfi(reg_manifold="scale", class_weight={0: 1.0, 1: 3.0, 2: 1.0})
     machine.fit(X, y, sample_weight=weights)
     total = (weights * np.where(y == 1, 3.0, 1.0))[:12].sum()
-    expected = total / gaussian(X, machine.landmarks_).sum()
+    expected = total / gaussian(X, machine.landmarks_, GAMMA).sum()
     assert machine.reg_manifold_ == pytest.approx(expected, rel=1e-10)
     scaled = clone(machine).fit(X, y, sample_weight=1e6 * weights)
     np.testing.assert_allclose(scaled.decision_function(X), machine.decision_function(X), atol=1e-9)

@@ -1,6 +1,7 @@
 """NystromLGCClassifier against dense n × n algebra; what it refuses; and its life."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,26 +11,20 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
+from helpers import data
+from helpers.data import gaussian
 from lapwing import NystromLGCClassifier
 
 GAMMA, ALPHA = 0.6, 0.9
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
 
 
-def blobs(n=90, n_classes=3, n_labelled=12, d=3, gap=2.0, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % n_classes
-    X = gap * np.eye(max(n_classes, d))[truth, :d] + 0.7 * rng.normal(size=(n, d))
-    return X, np.where(np.arange(n) < n_labelled, truth, -1), truth
+blobs = partial(data.blobs, n=90, n_labelled=12, d=3)
 
 
 def lgc(**parameters):
     settings = {"alpha": ALPHA, "n_landmarks": 30, "gamma": GAMMA}
     return NystromLGCClassifier(**(settings | parameters))
-
-
-def gaussian(A, B, gamma=GAMMA):
-    return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
 def low_rank(X, U, gamma=GAMMA):

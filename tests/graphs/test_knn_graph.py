@@ -1,9 +1,7 @@
 """The graph: affinity, Laplacian, components, and its life as an estimator."""
 
-import importlib.util
 import logging
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +11,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from helpers import graph_oracle
 from lapwing.graphs import KNNGraph
 from lapwing.operators import PowerOperator, SparseOperator
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).with_name("oracle.py"))
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 
 
 def normal(n, d, seed=0):
@@ -40,10 +34,12 @@ def test_scikit_learn_conventions(estimator, check):
 def test_equals_naive_graph(d, normalized):
     X = normal(60, d)
     graph = KNNGraph(4, normalized=normalized).fit(X)
-    W, sigma = oracle.heat_affinity(X, 4)
+    W, sigma = graph_oracle.heat_affinity(X, 4)
     np.testing.assert_allclose(graph.affinity_.toarray(), W, rtol=1e-9)
     assert graph.bandwidth_ == pytest.approx(sigma, rel=1e-12)
-    np.testing.assert_allclose(dense(graph.laplacian_), oracle.laplacian(W, normalized), atol=1e-12)
+    np.testing.assert_allclose(
+        dense(graph.laplacian_), graph_oracle.laplacian(W, normalized), atol=1e-12
+    )
     assert graph.affinity_.dtype == np.float64
     assert (graph.n_samples_, graph.n_features_in_, graph.backend_) == (60, d, "exact")
 
@@ -107,11 +103,11 @@ def test_cosine_weights(metric):
         .fit(X @ X.T if metric == "precomputed" else X)
         .affinity_.toarray()
     )
-    cosines = 1 - oracle.pair_distances(X, "cosine")
+    cosines = 1 - graph_oracle.pair_distances(X, "cosine")
     np.testing.assert_allclose(W[W > 0], cosines[W > 0], rtol=1e-9)
     assert not W[7].any()
     if metric != "cosine":
-        index = oracle.neighbors(X, 5)[1]
+        index = graph_oracle.neighbors(X, 5)[1]
         joined = np.zeros((50, 50), dtype=bool)
         joined[np.arange(50)[:, None], index] = True
         np.testing.assert_array_equal(W > 0, (joined | joined.T) & (cosines > 1e-12))

@@ -1,9 +1,7 @@
 """The neighbour search finds what a naive float64 search finds, on hard data too."""
 
-import importlib.util
 import logging
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,15 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapwing.graphs.neighbors as neighbors_module
+from helpers import graph_oracle
 from lapwing.graphs import tiles
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.neighbors import nearest_neighbors
 from lapwing.graphs.points import Points
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).with_name("oracle.py"))
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
 
 
 def normal(n, d, seed=0, dtype=np.float64):
@@ -43,20 +37,20 @@ def test_equals_naive_search(d, k, dtype):
     X = normal(200, d, dtype=dtype)
     distances, index = nearest_neighbors(X, k)
     assert distances.dtype == np.float64
-    assert_same((distances, index), oracle.neighbors(X, k))
+    assert_same((distances, index), graph_oracle.neighbors(X, k))
 
 
 @pytest.mark.parametrize("block_size", [1, 7, 64, 100, 1000])
 def test_block_size_does_not_matter(block_size):
     X = normal(150, 12)
     squared, index = exact_neighbors(Points(X), 5, block_size=block_size)
-    assert_same((np.sqrt(squared), index), oracle.neighbors(X, 5))
+    assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, 5))
 
 
 @pytest.mark.parametrize("d", [2, 30])
 def test_integer_data_with_many_ties_follow_the_index(d):
     X = np.random.default_rng(0).integers(0, 2, size=(120, d)).astype(float)
-    assert_same(nearest_neighbors(X, 6), oracle.neighbors(X, 6))
+    assert_same(nearest_neighbors(X, 6), graph_oracle.neighbors(X, 6))
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
@@ -64,14 +58,14 @@ def test_integer_data_with_many_ties_follow_the_index(d):
 def test_duplicates_are_neighbours_at_distance_zero(d, as_sparse):
     X = np.repeat(normal(4, d), 30, axis=0)[np.random.default_rng(1).permutation(120)]
     found = nearest_neighbors(sp.csr_array(X) if as_sparse else X, 5)
-    assert_same(found, oracle.neighbors(X, 5))
+    assert_same(found, graph_oracle.neighbors(X, 5))
     assert not found[0].any()
 
 
 def test_signed_zeros_are_equal_rows():
     X = np.zeros((40, 12))
     X[::2] = -0.0
-    assert_same(nearest_neighbors(X, 3), oracle.neighbors(X, 3))
+    assert_same(nearest_neighbors(X, 3), graph_oracle.neighbors(X, 3))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +87,7 @@ def test_signed_zeros_are_equal_rows():
 def test_hard_for_float32(make):
     X = make()
     squared, index = exact_neighbors(Points(X), 5, block_size=64)
-    assert_same((np.sqrt(squared), index), oracle.neighbors(X, 5))
+    assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, 5))
 
 
 def test_error_bound_covers_the_rounding_of_tiles():
@@ -102,7 +96,7 @@ def test_error_bound_covers_the_rounding_of_tiles():
     tile = dense.tile(
         dense.left(slice(0, 200)), slice(0, 200), slice(0, 200), np.empty((200, 200), np.float32)
     )
-    true = (oracle.pair_distances(X) * dense.frame.scale) ** 2
+    true = (graph_oracle.pair_distances(X) * dense.frame.scale) ** 2
     bound = tiles.distance_error(dense.n_terms, dense.roundoff, dense.reach[:, None], np.sqrt(true))
     error = np.abs(2 * tile.astype(float) - true)
     assert (error <= bound).all()
@@ -124,7 +118,7 @@ def test_second_stage_alone_is_exact(as_sparse):
     X = random_sparse(150, 30, 0.3)
     rows = np.array([3, 4, 149])
     squared, index = exact_rows(Points(X if as_sparse else X.toarray()), rows, 6)
-    expected = oracle.neighbors(X.toarray(), 6)
+    expected = graph_oracle.neighbors(X.toarray(), 6)
     assert_same((np.sqrt(squared), index), (expected[0][rows], expected[1][rows]))
 
 
@@ -139,7 +133,7 @@ def test_sparse_equals_dense(metric, density, dtype):
     dense = nearest_neighbors(X.toarray(), 6, metric)
     np.testing.assert_allclose(found[0], dense[0], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(
-        found[0], oracle.neighbors(X.toarray(), 6, metric)[0], rtol=1e-9, atol=1e-12
+        found[0], graph_oracle.neighbors(X.toarray(), 6, metric)[0], rtol=1e-9, atol=1e-12
     )
     if density > 0.1:  # no ties
         np.testing.assert_array_equal(found[1], dense[1])
@@ -151,7 +145,7 @@ def test_sparse_input_is_neither_changed_nor_trusted_to_be_canonical():
     )
     before = X.data.copy(), X.indices.copy(), X.indptr.copy()
     found = nearest_neighbors(X, 2)
-    assert_same(found, oracle.neighbors(X.toarray(), 2))
+    assert_same(found, graph_oracle.neighbors(X.toarray(), 2))
     for array, old in zip((X.data, X.indices, X.indptr), before, strict=True):
         np.testing.assert_array_equal(array, old)
 
@@ -163,7 +157,7 @@ def test_cosine_with_rows_of_zeros(n_zero, as_sparse):
     X[np.random.default_rng(2).permutation(20)[:n_zero]] = 0
     k = 8
     distances, index = nearest_neighbors(sp.csr_array(X) if as_sparse else X, k, "cosine")
-    expected = oracle.neighbors(X, k, "cosine")
+    expected = graph_oracle.neighbors(X, k, "cosine")
     np.testing.assert_allclose(distances, expected[0], atol=1e-12)
     np.testing.assert_array_equal(index, expected[1])
 
@@ -185,8 +179,8 @@ def test_precomputed_equals_euclidean(dtype):
 def test_any_small_integer_data(n, d, seed, data):
     k = data.draw(st.integers(1, n - 1))
     X = np.random.default_rng(seed).integers(-2, 3, size=(n, d)).astype(float)
-    assert_same(nearest_neighbors(X, k), oracle.neighbors(X, k))
-    assert_same(nearest_neighbors(sp.csr_array(X), k), oracle.neighbors(X, k))
+    assert_same(nearest_neighbors(X, k), graph_oracle.neighbors(X, k))
+    assert_same(nearest_neighbors(sp.csr_array(X), k), graph_oracle.neighbors(X, k))
 
 
 def test_approximate_search_agrees_and_repeats(caplog):
@@ -207,7 +201,7 @@ def test_approximate_search_completes_rows_with_too_few_results():
     pytest.importorskip("usearch", reason="usearch is the approx extra")
     X = np.repeat(normal(3, 10), 8, axis=0)
     distances, index = nearest_neighbors(X, 10, backend="approximate")
-    np.testing.assert_allclose(distances, oracle.neighbors(X, 10)[0], rtol=1e-9)
+    np.testing.assert_allclose(distances, graph_oracle.neighbors(X, 10)[0], rtol=1e-9)
     assert all(len(set(row)) == 10 for row in index.tolist())
 
 
@@ -216,7 +210,7 @@ def test_auto_without_usearch_is_exact_and_says_what_helps(monkeypatch, caplog):
     monkeypatch.setattr(neighbors_module, "APPROXIMATE_ROWS", 50)
     X = normal(60, 10)
     with caplog.at_level(logging.INFO, logger="lapwing"):
-        assert_same(nearest_neighbors(X, 3), oracle.neighbors(X, 3))
+        assert_same(nearest_neighbors(X, 3), graph_oracle.neighbors(X, 3))
     assert 'pip install "lapwing[approx]"' in caplog.text
     with pytest.raises(ImportError, match=r'pip install "lapwing\[approx\]"'):
         nearest_neighbors(X, 3, backend="approximate")

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import (
@@ -27,17 +27,11 @@ from sklearn.model_selection import (
 )
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 
+from helpers import data
 from lapwing import KNNGraph, LapRLSRegressor, LapSVC
 from lapwing.selection import LabeledKFold, labeled_scorer
 
-
-def moons(n=120, n_labelled=24, seed=0):
-    """Rows, labels with −1, and the truth; the labelled rows lie anywhere."""
-    X, truth = make_moons(n, noise=0.06, random_state=seed)
-    y = np.full(n, -1)
-    for c in (0, 1):
-        y[np.flatnonzero(truth == c)[: n_labelled // 2]] = c
-    return X, y, truth
+moons = partial(data.moons, n=120, n_labelled=24, noise=0.06)
 
 
 @st.composite

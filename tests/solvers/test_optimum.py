@@ -5,10 +5,8 @@ mean diagonal, so that μ‖S‖‖K‖ stays below 10⁸: there 10⁻⁶ of the
 """
 
 import importlib
-import importlib.util
 import itertools
 from functools import cache
-from pathlib import Path
 
 import clarabel
 import numpy as np
@@ -17,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from helpers import reference
 from lapwing.graphs import KNNGraph
 from lapwing.losses import LOSSES
 from lapwing.operators import DenseOperator
@@ -26,13 +25,6 @@ from lapwing.solvers.box_qp import solve_box_qp
 from lapwing.solvers.label_problem import LabelProblem
 from lapwing.solvers.line_search import exact_step_length
 from lapwing.spaces import Function, KernelSpace, LinearSpace
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 RELATIVE = 1e-6  # agreement with the reference
 ROUNDING = 1e-9  # of the objective: allowed to certificates and to monotony

@@ -5,10 +5,8 @@ it holds as they are. Its optimum is taken from the dual objective, which is smo
 multipliers are off by the objective feels squared. By duality primal and dual have one optimum.
 """
 
-import importlib.util
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import clarabel
 import numpy as np
@@ -19,15 +17,9 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from helpers import reference
 from lapwing.solvers import hinge_path
 from lapwing.solvers.path import _FLOOR
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 RELATIVE = 1e-8
 EPS = np.finfo(float).eps

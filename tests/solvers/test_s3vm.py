@@ -3,6 +3,7 @@
 import itertools
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
+from helpers import data
 from lapwing.kernels import gram_operator, make_kernel
 from lapwing.losses.margin import bump, smooth_hinge, squared_hinge, two_sided_hinge
 from lapwing.operators import DenseOperator
@@ -127,8 +129,7 @@ SPACES = [
 ]  # fmt: skip
 
 
-def gaussian(A, B):
-    return np.exp(-0.3 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+gaussian = partial(data.gaussian, gamma=0.3)
 
 
 def make_space(kind, X):

@@ -1,9 +1,7 @@
 """The dual of ε-insensitive regression: optimum, feasibility, certificate, bounded cache."""
 
-import importlib.util
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +10,8 @@ from hypothesis import strategies as st
 from sklearn.svm import SVR
 
 import lapwing.solvers.svr as svr
+from helpers import reference
 from lapwing.solvers.svr import TubeProblem, decompose, tube_steps
-
-# Test folders are no packages: load the reference by its path.
-_spec = importlib.util.spec_from_file_location(
-    "reference", Path(__file__).parents[1] / "reference.py"
-)
-reference = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(reference)
 
 PLENTY = 10**8
 YES_NO = [True, False]

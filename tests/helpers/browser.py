@@ -1,8 +1,7 @@
 """A browser to try pages in: headless Chromium, driven through two pipes and no extra package.
 
 Speaks the DevTools protocol: JSON messages, each ended by a zero byte, on the file descriptors 3
-and 4 of the browser. Knows nothing of the pages. Test folders are no packages: load this file by
-its path.
+and 4 of the browser. Knows nothing of the pages.
 """
 
 import base64

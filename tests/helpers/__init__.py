@@ -1,0 +1,1 @@
+"""What several test files share: references, data, a browser; found through `pythonpath`."""

@@ -1,0 +1,36 @@
+"""What the tests of the prototype vector machines share."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from helpers import data
+from helpers.data import gaussian
+from lapwing import PVMClassifier, PVMRegressor
+
+every_loss = pytest.mark.parametrize("loss", ["squared", "hinge"])
+every_choice = pytest.mark.parametrize("normalize", [False, True])
+MACHINES = [PVMClassifier(), PVMClassifier("hinge"), PVMRegressor(unlabeled=-1)]
+every_machine = pytest.mark.parametrize("machine", MACHINES, ids=["squared", "hinge", "regressor"])
+GAMMA = 0.5
+blobs = partial(data.blobs, n=200, n_classes=2, n_labelled=20, d=3)
+
+
+def cut(X, y, ends):
+    return list(zip(np.split(X, ends), np.split(y, ends), strict=True))
+
+
+def decide(machine, X):
+    return machine.predict(X) if isinstance(machine, PVMRegressor) else machine.decision_function(X)
+
+
+def dense_terms(machine, X):
+    """H and HᵀSH of a fitted machine, with n × n matrices."""
+    U, V, gamma = machine.landmarks_, machine.prototypes_, machine.kernel_.gamma
+    H, E = gaussian(X, V, gamma), gaussian(X, U, gamma)
+    if machine.normalize_rows:
+        H = H / H.sum(axis=1, keepdims=True)
+    K = E @ np.linalg.solve(gaussian(U, U, gamma), E.T)
+    S = np.diag(np.maximum(K.sum(axis=1), 0.0)) - K
+    return H, H.T @ S @ H, K

@@ -1,0 +1,140 @@
+"""The machines that choose γ_A and γ_I: bad input, and rows that no label reaches."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from helpers.grid import AXES, FEW, gram, moons
+from lapwing import (
+    KNNGraph,
+    LapRLSClassifierCV,
+    LapRLSRegressorCV,
+    LapSVC,
+    LapSVCCV,
+)
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"reg_ambient": [1.0, 0.0]}, "reg_ambient must be positive and finite, got .*0.0"),
+        ({"reg_ambient": -1.0}, "reg_ambient must be positive"),
+        ({"reg_ambient": [np.nan]}, "reg_ambient must be positive and finite"),
+        ({"reg_ambient": [np.inf]}, "reg_ambient must be positive and finite"),
+        ({"reg_ambient": []}, "reg_ambient must be a sequence of numbers"),
+        ({"reg_ambient": [[1.0, 2.0]]}, "reg_ambient must be a sequence of numbers"),
+        ({"reg_manifold": [1.0, -1e-9]}, "reg_manifold must be finite and not negative"),
+        ({"reg_manifold": [np.nan]}, "reg_manifold must be finite and not negative"),
+        ({"reg_manifold": ()}, "reg_manifold must be a sequence of numbers"),
+        ({"reg_manifold": None}, "reg_manifold must be"),
+        ({"gamma": []}, "give at least one"),
+        ({"gamma": [1.0, -1.0]}, "gamma must be positive"),
+        ({"gamma": [1.0, "wide"]}, "gamma must be a positive number.*'wide'"),
+        ({"graph": []}, "give at least one"),
+        ({"kernel": "nonsense"}, "kernel 'nonsense' is unknown"),
+        ({"cv": 1}, "n_splits=1"),
+        ({"cv": 0}, "n_splits=0"),
+        ({"cv": "five"}, "Expected `cv` as an integer"),
+        ({"memory_limit": "much"}, "memory"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_named(Machine, kwargs, message):
+    X, y, _ = moons()
+    if Machine is LapRLSRegressorCV:
+        y = np.where(y == -1, np.nan, y)
+    with pytest.raises(ValueError, match=message):
+        Machine(**{**FEW, **kwargs}).fit(X, y)
+
+
+def test_bad_losses_and_graphs_are_named():
+    X, y, _ = moons()
+    with pytest.raises(ValueError, match="loss must be 'squared_hinge' or 'hinge'"):
+        LapSVCCV("squared", **FEW).fit(X, y)
+    with pytest.raises(TypeError, match=r"graph must be a KNNGraph.*got str"):
+        LapSVCCV(**FEW, graph=[KNNGraph(4), "knn"]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"reg_ambient": "much"}, "reg_ambient"),
+        ({"reg_manifold": ["a", 1.0]}, "reg_manifold"),
+        ({"gamma": np.array([])}, "give at least one"),
+        ({"cv": []}, "cv"),
+    ],
+    ids=["text", "texts", "no widths", "no folds"],
+)
+def test_more_bad_parameters_are_named(kwargs, message):
+    X, y, _ = moons()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=message):
+            LapSVCCV(**{**FEW, **kwargs}).fit(X, y)
+
+
+def test_bad_rows_and_labels_are_refused():
+    X, y, _ = moons()
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        LapSVCCV(**FEW).fit(broken, y)
+    with pytest.raises(ValueError, match="only one class"):
+        LapSVCCV(**FEW).fit(X, np.where(y == 1, 1, -1).astype(float) * np.where(y == 1, 1, np.nan))
+    with pytest.raises(ValueError, match="no row is labelled"):
+        LapRLSClassifierCV(**FEW).fit(X, np.full(60, -1))
+    with pytest.raises(ValueError, match="exactly -1 and"):
+        LapSVCCV(**FEW).fit(X, np.where(np.arange(60) % 2, 1, -1))
+    with pytest.raises(ValueError, match="X has 60 rows and y has 59"):
+        LapSVCCV(**FEW).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="at least one row"):
+        LapRLSRegressorCV(**FEW).fit(X, np.full(60, np.nan))
+    with pytest.raises(ValueError, match="y must hold numbers"):
+        LapRLSRegressorCV(**FEW).fit(X, ["a"] * 60)
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        LapSVCCV(**FEW).fit(X, y, sample_weight=-np.ones(60))
+    with pytest.raises(ValueError, match="not symmetric"):
+        LapSVCCV(**FEW, kernel="precomputed").fit(np.triu(gram(X, X)), y)
+
+
+def test_kernels_without_rank_give_the_constant():
+    X, y, _ = moons()
+    for K in (np.zeros((60, 60)), np.ones((60, 60))):
+        model = LapSVCCV(**FEW, kernel="precomputed", graph=KNNGraph(5).fit(X)).fit(K, y)
+        alone = LapSVC(kernel="precomputed", graph=KNNGraph(5).fit(X), **model.best_params_)
+        np.testing.assert_allclose(
+            model.decision_function(K), alone.fit(K, y).decision_function(K), atol=1e-7
+        )
+
+
+# ---------------------------------------------------------------- one unreached part
+
+
+def unreached():
+    X, y, _ = moons()
+    return np.vstack([X, X[:10] + 100.0]), np.append(y, np.full(10, -1))
+
+
+def test_rows_that_no_label_reaches_are_warned_of_once():
+    X, y = unreached()
+    options = dict(AXES, gamma=[1.0, 2.0], graph=[KNNGraph(4), KNNGraph(5)])
+    with pytest.warns(UserWarning, match="10 rows lie in parts of the graph") as caught:
+        model = LapSVCCV(**options).fit(X, y)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(model.label_reach_, np.arange(70) < 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LapSVCCV(reg_manifold=0, graph=KNNGraph(4)).fit(X, y)
+
+
+@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSRegressorCV])
+def test_the_warning_points_to_the_call_of_fit(Machine):
+    X, y = unreached()
+    y = np.where(y == -1, np.nan, y)
+    with pytest.warns(UserWarning, match="10 rows lie in parts") as caught:
+        Machine(**FEW, graph=KNNGraph(4)).fit(X, y)
+    assert caught[0].filename == __file__
