@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from lapwing.bench.data import VARIABLE, DataFolder
+from experiments.data import VARIABLE, DataFolder
 
 ROOT = Path(__file__).resolve().parents[1]
 

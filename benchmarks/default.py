@@ -9,10 +9,10 @@ import resource
 import time
 
 import numpy as np
-from common import load
 
+from common import load
+from experiments.data import few_labels
 from lapwing import SemiSupervisedClassifier
-from lapwing.bench.data import few_labels
 
 
 def main():

@@ -15,11 +15,11 @@ import time
 from itertools import product
 
 import numpy as np
-from common import load
 from sklearn.semi_supervised import LabelSpreading
 
+from common import load
+from experiments.data import error, mean_distance_gamma
 from lapwing import KNNGraph, LapERLSClassifier
-from lapwing.bench.data import error, mean_distance_gamma
 from lapwing.kernels import GaussianKernel, gram_operator
 from lapwing.solvers import EmbeddedRidge, block_solution
 from lapwing.spaces import label_pull, reduced_precision

@@ -16,12 +16,12 @@ import argparse
 import time
 
 import numpy as np
-from common import data_folder, measured
 from sklearn.svm import SVR
 
+from common import data_folder, measured
+from experiments.chen2012_large import extended_usps
+from experiments.data import mean_distance_gamma
 from lapwing import KNNGraph, LapESVC
-from lapwing.bench.chen2012_large import extended_usps
-from lapwing.bench.data import mean_distance_gamma
 
 C, EPSILON, TOLERANCE = 10.0, 0.1, 1e-3
 

@@ -13,9 +13,9 @@ import argparse
 import time
 
 import numpy as np
-from common import load
 from sklearn.svm import SVC
 
+from common import load
 from lapwing import KNNGraph
 from lapwing.kernels import GaussianKernel, gram_operator
 from lapwing.solvers import hinge_path, reduce_dense

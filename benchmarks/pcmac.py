@@ -12,13 +12,13 @@ import argparse
 import warnings
 
 import numpy as np
-from common import data_folder, measured
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
+from common import data_folder, measured
+from experiments.data import error
+from experiments.gieseke2013 import SOLVERS, choose, data_set, features, grid_of, held_out
 from lapwing import S3VC
-from lapwing.bench.data import error
-from lapwing.bench.gieseke2013 import SOLVERS, choose, data_set, features, grid_of, held_out
 
 EXPONENTS = range(-10, 11)  # of two: the paper's grid of λ
 

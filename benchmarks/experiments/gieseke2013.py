@@ -27,15 +27,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from ..estimators import S3VC
-from ..solvers import (
+from lapwing.estimators import S3VC
+from lapwing.solvers import (
     MarginProblem,
     concave_convex,
     deterministic_annealing,
     label_switching,
     quasi_newton,
 )
-from ..spaces import AffineSpace, LinearSpace
+from lapwing.spaces import AffineSpace, LinearSpace
+
 from .data import DataFolder, error
 from .jobs import Job, Outcome, Paper
 

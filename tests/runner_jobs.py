@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from lapwing.bench import Outcome
+from experiments import Outcome
 
 
 def doubled(data, number):

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from lapwing.bench import MODES, PAPERS, Job, Outcome, find_papers
-from lapwing.bench.figures import Figure, figures, parameters, reason, reasons
-from lapwing.bench.papers import jobs_of
-from lapwing.bench.report import _difference, compare, score, write
+from experiments import MODES, PAPERS, Job, Outcome, find_papers
+from experiments.figures import Figure, figures, parameters, reason, reasons
+from experiments.papers import jobs_of
+from experiments.report import _difference, compare, score, write
 
 
 def figure(quantity="error", mean=10.0, sd=2.0, repeats=4):
@@ -196,7 +196,7 @@ def test_sets_that_cannot_be_had_are_listed():
 
 
 def test_without_matplotlib_there_is_a_report_and_no_picture(tmp_path, monkeypatch):
-    monkeypatch.setattr("lapwing.bench.report.can_draw", lambda: False)
+    monkeypatch.setattr("experiments.report.can_draw", lambda: False)
     [paper] = find_papers(["wang2006"])
     job = Job("wang2006", "two moons", "figure 2", nothing)
     record = {"status": "done", "values": {}, "curves": {"lambda": []}}

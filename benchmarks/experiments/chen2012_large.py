@@ -39,17 +39,18 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.svm import SVR
 
-from ..estimators import (
+from lapwing.estimators import (
     AnchorGraphClassifier,
     LapESVC,
     LapRLSClassifier,
     LapSVC,
 )
-from ..graphs import KNNGraph
-from ..kernels import GaussianKernel, gram_operator
-from ..losses import SquaredLoss
-from ..solvers import EmbeddedRidge, block_solution
-from ..spaces import label_pull, reduced_precision
+from lapwing.graphs import KNNGraph
+from lapwing.kernels import GaussianKernel, gram_operator
+from lapwing.losses import SquaredLoss
+from lapwing.solvers import EmbeddedRidge, block_solution
+from lapwing.spaces import label_pull, reduced_precision
+
 from .chen2012_book import EPSILON, NAME, PULLS, SIZES, STRENGTHS, Eigenfunctions
 from .data import DataFolder, error, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid

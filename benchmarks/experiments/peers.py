@@ -31,7 +31,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from ..selection import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
+from lapwing.selection import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
+
 from .data import DataFolder, few_labels
 from .jobs import Job, Outcome
 

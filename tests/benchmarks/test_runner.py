@@ -10,19 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs_to_run import crash, doubled, fail, name_of_process
+from runner_jobs import crash, doubled, fail, name_of_process
 
-from lapwing.bench import Job, Store, run_jobs
-from lapwing.bench.data import DataFolder
+from experiments import Job, Store, run_jobs
+from experiments.data import DataFolder
 
-HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_jobs(monkeypatch):
-    """The processes that are started import the module of the jobs by its name."""
-    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def job(name, work=doubled, files=(), **settings):
@@ -61,7 +54,7 @@ def test_each_job_has_a_process_of_its_own(tmp_path):
 def test_a_failure_is_told_and_tried_again(tmp_path):
     told = []
     jobs = [job("bad", fail), job("worse", crash), job("good", number=1.0)]
-    records = run(jobs, tmp_path, told=lambda j, record: told.append((j.row, record["status"])))
+    records = run(jobs, tmp_path, report=lambda j, record: told.append((j.row, record["status"])))
     assert dict(told) == {"bad": "failed", "worse": "failed", "good": "done"}
     assert "ValueError: no such luck" in records[jobs[0].key]["message"]
     assert "exit code 3" in records[jobs[1].key]["message"]
@@ -82,7 +75,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
     (tmp_path / "store.jsonl").mkdir()
     told = []
     with pytest.raises(OSError, match="store"):
-        run([job("a", number=1.0)], tmp_path, told=lambda j, record: told.append(j))
+        run([job("a", number=1.0)], tmp_path, report=lambda j, record: told.append(j))
     assert not told
 
 
@@ -108,9 +101,9 @@ def test_a_cut_line_is_left_out_and_does_not_spoil_the_next(tmp_path):
 
 SCRIPT = """
     from pathlib import Path
-    from jobs_to_run import slow
-    from lapwing.bench import Job, Store, run_jobs
-    from lapwing.bench.data import DataFolder
+    from runner_jobs import slow
+    from experiments import Job, Store, run_jobs
+    from experiments.data import DataFolder
 
     if __name__ == "__main__":
         folder = Path({folder!r})
@@ -124,7 +117,9 @@ def test_a_killed_run_loses_the_job_it_was_in(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT.format(folder=str(tmp_path))))
     start = [sys.executable, str(script)]
-    process = subprocess.Popen(start)
+    folders = [str(ROOT / "tests"), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    process = subprocess.Popen(start, env=env)
     store = Store(tmp_path / "store.jsonl")
     _wait_until(lambda: len(store.read()) >= 2 and len(_started(tmp_path)) > len(store.read()))
     process.send_signal(signal.SIGKILL)
@@ -135,7 +130,7 @@ def test_a_killed_run_loses_the_job_it_was_in(tmp_path):
     assert len(begun) - len(kept) <= 1
     running = begun[-1]
     _wait_until(lambda: not _alive(running["process"]))  # it ends with the one that started it
-    subprocess.run(start, check=True, timeout=120)
+    subprocess.run(start, check=True, timeout=120, env=env)
     assert len(store.read()) == 6
     runs = [entry["number"] for entry in _started(tmp_path)]
     assert sorted(set(runs)) == list(range(6))

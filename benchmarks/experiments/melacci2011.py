@@ -24,14 +24,15 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..estimators import LapRLSClassifier, LapSVC
-from ..graphs import KNNGraph
-from ..kernels import GaussianKernel, Kernel, PolynomialKernel
-from ..losses import Hinge, Loss, SquaredHinge, SquaredLoss
-from ..operators import DenseOperator
-from ..risk import RegularizedRisk
-from ..solvers import pcg
-from ..spaces import KernelSpace
+from lapwing.estimators import LapRLSClassifier, LapSVC
+from lapwing.graphs import KNNGraph
+from lapwing.kernels import GaussianKernel, Kernel, PolynomialKernel
+from lapwing.losses import Hinge, Loss, SquaredHinge, SquaredLoss
+from lapwing.operators import DenseOperator
+from lapwing.risk import RegularizedRisk
+from lapwing.solvers import pcg
+from lapwing.spaces import KernelSpace
+
 from .data import DataFolder, error, unit_rows
 from .figures import parameters
 from .grids import WEIGHTS, ManifoldGrid, decided, least, one_vs_rest

@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+from experiments import (
+    chen2012_book,
+    chen2012_large,
+    gieseke2013,
+    melacci2011,
+    wang2006,
+    zhang2009,
+)
+from experiments.data import DataFolder, few_labels, mean_distance_gamma
+from experiments.grids import ManifoldGrid, decided, least, one_vs_rest
 from lapwing import (
     S3VC,
     EigenfunctionClassifier,
@@ -14,16 +24,6 @@ from lapwing import (
     LapSVC,
     LGCClassifier,
 )
-from lapwing.bench import (
-    chen2012_book,
-    chen2012_large,
-    gieseke2013,
-    melacci2011,
-    wang2006,
-    zhang2009,
-)
-from lapwing.bench.data import DataFolder, few_labels, mean_distance_gamma
-from lapwing.bench.grids import ManifoldGrid, decided, least, one_vs_rest
 from lapwing.displays import new_figure
 from lapwing.kernels import GaussianKernel
 from lapwing.losses import Hinge, SquaredHinge, SquaredLoss

@@ -30,17 +30,18 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..arrays.blocks import RowBlocks
-from ..estimators import PVMClassifier
-from ..kernels import GaussianKernel
-from ..solvers import cholesky_basis, hinge_machine
-from ..spaces import (
+from lapwing.arrays.blocks import RowBlocks
+from lapwing.estimators import PVMClassifier
+from lapwing.kernels import GaussianKernel
+from lapwing.solvers import cholesky_basis, hinge_machine
+from lapwing.spaces import (
     LowRankGraph,
     Similarities,
     kmeans_landmarks,
     penalty_root,
     smoothness_at_points,
 )
+
 from .data import DataFolder, error, few_labels
 from .figures import figures
 from .grids import least

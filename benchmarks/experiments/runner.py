@@ -18,7 +18,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, cast
 
-from .. import __version__
+from lapwing import __version__
+
 from .data import DataFolder
 from .jobs import Job
 from .store import Store
@@ -32,7 +33,7 @@ def run_jobs(
     store: Store,
     *,
     processes: int = 1,
-    told: Callable[[Job, Mapping[str, Any]], None] = lambda job, record: None,
+    report: Callable[[Job, Mapping[str, Any]], None] = lambda job, record: None,
 ) -> dict[str, Mapping[str, Any]]:
     """Run the jobs that the store does not have, and return the records of all.
 
@@ -46,7 +47,7 @@ def run_jobs(
         What is finished is kept there; jobs that fail are not.
     processes : int
         Jobs at a time. Each has its share of the cores.
-    told : callable
+    report : callable
         Called with each job and its record as soon as it has one.
 
     Returns
@@ -63,11 +64,11 @@ def run_jobs(
         absent = data.missing(job.files)
         if job.key in kept:
             records[job.key] = kept[job.key]
-            told(job, records[job.key])
+            report(job, records[job.key])
         elif absent:
             message = f"no {', '.join(absent)} in the folder of data sets"
             records[job.key] = {"key": job.key, "status": "missing", "message": message}
-            told(job, records[job.key])
+            report(job, records[job.key])
         else:
             waiting.append(job)
     running: dict[Connection, tuple[Job, SpawnProcess]] = {}
@@ -89,7 +90,7 @@ def run_jobs(
                     if record["status"] == "done":
                         store.add(record)
                     records[job.key] = record
-                    told(job, record)
+                    report(job, record)
         finally:
             for _, process in running.values():
                 process.kill()

@@ -17,8 +17,9 @@ import numpy as np
 import scipy
 import sklearn
 
-from .. import __version__
-from ..displays import new_figure
+from lapwing import __version__
+from lapwing.displays import new_figure
+
 from .figures import ACCURACIES, Figure, figures, reason
 from .jobs import Job, Paper
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_moons
 
-from ..estimators import LapSVCPath
-from ..graphs import KNNGraph
+from lapwing.estimators import LapSVCPath
+from lapwing.graphs import KNNGraph
+
 from .data import DataFolder, few_labels, unit_rows
 from .jobs import Job, Outcome, Paper
 

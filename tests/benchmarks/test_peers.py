@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from lapwing.bench import peers, peers_report
-from lapwing.bench.data import DataFolder, few_labels
-from lapwing.cli import main
+from experiments import peers, peers_report
+from experiments.command import peers_command
+from experiments.data import DataFolder, few_labels
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
     assert {job.settings["name"] for job in jobs} == {"digits", "USPST"}
     monkeypatch.setattr(peers, "jobs", lambda mode: jobs)
     monkeypatch.delenv("LAPWING_DATA", raising=False)
-    assert main(["bench", "peers", "--out", str(tmp_path)]) == 0
+    assert peers_command(["--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "not run: no uspst.npz" in printed.out
     folder = tmp_path / "peers-quick"

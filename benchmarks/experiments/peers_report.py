@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from ..displays import new_figure
+from lapwing.displays import new_figure
+
 from .jobs import Job
 from .peers import ALONE, LABELS, OURS, UNSEEN, draw
 from .report import about, can_draw, mean_sd, told

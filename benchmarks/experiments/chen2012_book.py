@@ -26,14 +26,15 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.svm import SVR
 
-from ..estimators import LapESVC, LapSVC
-from ..graphs import KNNGraph
-from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..kernels import GaussianKernel, Kernel
-from ..losses import EpsilonInsensitive, Loss, SquaredLoss
-from ..operators import DenseOperator
-from ..solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
-from ..spaces import label_pull, reduced_precision, spectral_embedding
+from lapwing.estimators import LapESVC, LapSVC
+from lapwing.graphs import KNNGraph
+from lapwing.graphs.eigenfunctions import EigenfunctionBasis
+from lapwing.kernels import GaussianKernel, Kernel
+from lapwing.losses import EpsilonInsensitive, Loss, SquaredLoss
+from lapwing.operators import DenseOperator
+from lapwing.solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
+from lapwing.spaces import label_pull, reduced_precision, spectral_embedding
+
 from .data import DataFolder, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
 from .jobs import Job, Outcome
