@@ -1,9 +1,9 @@
-"""Experiments that anyone can run again: the papers' tables and the comparison with peers.
+"""Experiments that anyone can repeat: the tables of the papers and the comparison with peers.
 
-A `Job` is one unit of work with a name; `runner` runs jobs, each in a process of its own, and keeps
-what is finished in a `Store`; `report` sets the outcomes beside the figures of the papers. The
-module of a paper (`melacci2011`, …) holds its protocol and nothing else. Whatever a user needs to
-learn from data stays below: this storey only measures.
+A `Job` is a named unit of work. `runner` runs jobs, each in a process of its own, and appends the
+results to a `Store`; `report` compares them with the published results. The module of a paper
+(`melacci2011`, …) holds its protocol and nothing else. Nothing here is part of the installed
+package, and the package must not import it.
 """
 
 from .jobs import MODES, Job, Outcome, Paper

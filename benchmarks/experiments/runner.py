@@ -1,4 +1,7 @@
-"""Runs jobs, each in a new process: its memory is its own, and its end does not end the others."""
+"""Runs each job in a new process, so that its memory and its failure are its own.
+
+The processes are spawned: they inherit ``sys.path`` and import the job's module by its name.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -35,74 +38,87 @@ def run_jobs(
     processes: int = 1,
     report: Callable[[Job, Mapping[str, Any]], None] = lambda job, record: None,
 ) -> dict[str, Mapping[str, Any]]:
-    """Run the jobs that the store does not have, and return the records of all.
+    """Run the jobs that are not in the store, and return the records of all jobs.
 
     Parameters
     ----------
     jobs : list of Job
         In the order in which they start.
     data : DataFolder
-        Where the data sets are; jobs whose files are not there are not run.
+        The data sets; jobs whose files are missing are not run.
     store : Store
-        What is finished is kept there; jobs that fail are not.
+        Receives the records of finished jobs; failed jobs are not stored.
     processes : int
-        Jobs at a time. Each has its share of the cores.
+        Number of jobs at a time. Each gets an equal share of the cores.
     report : callable
-        Called with each job and its record as soon as it has one.
+        Called with each job and its record as soon as the record exists.
 
     Returns
     -------
     dict
-        For each key a record: status ("done", "failed" or "missing"), values, remark, curves,
+        The record of each key: status ("done", "failed" or "missing"), values, remark, curves,
         seconds, memory in MB, date and version.
     """
     store.check()
-    kept = store.read()
+    stored = store.read()
     records: dict[str, Mapping[str, Any]] = {}
     waiting: list[Job] = []
     for job in jobs:
-        absent = data.missing(job.files)
-        if job.key in kept:
-            records[job.key] = kept[job.key]
-            report(job, records[job.key])
-        elif absent:
-            message = f"no {', '.join(absent)} in the folder of data sets"
-            records[job.key] = {"key": job.key, "status": "missing", "message": message}
-            report(job, records[job.key])
-        else:
+        record = stored.get(job.key) or _missing(job, data)
+        if record is None:
             waiting.append(job)
+        else:
+            records[job.key] = record
+            report(job, record)
+    with _threads_each(processes), closing(_finished(waiting, data, processes)) as finished:
+        for job, record in finished:
+            if record["status"] == "done":
+                store.add(record)
+            records[job.key] = record
+            report(job, record)
+    return records
+
+
+def _missing(job: Job, data: DataFolder) -> dict[str, Any] | None:
+    """Return the record of a job whose files are missing, None if it can be run."""
+    absent = data.missing(job.files)
+    if not absent:
+        return None
+    message = f"no {', '.join(absent)} in the data folder"
+    return {"key": job.key, "status": "missing", "message": message}
+
+
+def _finished(
+    jobs: list[Job], data: DataFolder, processes: int
+) -> Generator[tuple[Job, dict[str, Any]], None, None]:
+    """Run jobs, so many at a time, and yield each with its record; closing it kills the rest."""
+    waiting = list(jobs)
     running: dict[Connection, tuple[Job, SpawnProcess]] = {}
     context = multiprocessing.get_context("spawn")
-    with _threads_each(processes):
-        try:
-            while waiting or running:
-                while waiting and len(running) < processes:
-                    job = waiting.pop(0)
-                    ours, theirs = context.Pipe(duplex=False)
-                    process = context.Process(target=_work, args=(job, data, theirs), daemon=True)
-                    process.start()
-                    theirs.close()
-                    running[ours] = job, process
-                for end in wait(list(running)):
-                    end = cast(Connection, end)
-                    job, process = running.pop(end)
-                    record = _received(end, process) | {"key": job.key}
-                    if record["status"] == "done":
-                        store.add(record)
-                    records[job.key] = record
-                    report(job, record)
-        finally:
-            for _, process in running.values():
-                process.kill()
-    return records
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                job = waiting.pop(0)
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(job, data, theirs), daemon=True)
+                process.start()
+                theirs.close()
+                running[ours] = job, process
+            for end in wait(list(running)):
+                end = cast(Connection, end)
+                job, process = running.pop(end)
+                yield job, _received(end, process) | {"key": job.key}
+    finally:
+        for _, process in running.values():
+            process.kill()
 
 
 def _received(end: Connection, process: SpawnProcess) -> dict[str, Any]:
     try:
         record = end.recv()
-    except (EOFError, OSError):  # it ended without a word, or amid one
+    except (EOFError, OSError):  # it ended before or while sending the record
         process.join()
-        message = f"the process ended with exit code {process.exitcode}, perhaps for want of memory"
+        message = f"the process ended with exit code {process.exitcode}; it may be out of memory"
         return {"status": "failed", "message": message}
     finally:
         end.close()
@@ -111,13 +127,13 @@ def _received(end: Connection, process: SpawnProcess) -> dict[str, Any]:
 
 
 def _work(job: Job, data: DataFolder, end: Connection) -> None:
-    """Run a job, and send its record. The first function of the new process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
+    """Run a job and send its record; the entry point of the new process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # cut graphs, folds without a class: told by errors
+            warnings.simplefilter("ignore")  # what matters shows in the errors
             outcome = job.work(data, **job.settings)
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
@@ -136,7 +152,7 @@ def _work(job: Job, data: DataFolder, end: Connection) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is no more, however that ended."""
+    """End this process when its parent has ended, in whatever way."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
@@ -144,7 +160,7 @@ def _end_with_parent() -> None:
 
 
 def peak_memory() -> float | None:
-    """Return the largest resident memory that this process has had, in MB; None on Windows."""
+    """Return the peak resident memory of this process in MB; None on Windows."""
     try:
         import resource
     except ImportError:
@@ -155,7 +171,7 @@ def peak_memory() -> float | None:
 
 @contextmanager
 def _threads_each(processes: int) -> Iterator[None]:
-    """Give each process that starts meanwhile its share of the cores."""
+    """Give each process that starts in this context an equal share of the cores."""
     share = str(max(1, (os.cpu_count() or 1) // processes))
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, share))
