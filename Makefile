@@ -14,7 +14,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types imports bench docs hooks clean
+.PHONY: help demo test lint format types imports bench papers peers docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,15 +35,24 @@ format: $(VENV)/.stamp-dev  ## Repair style and formatting
 	$(BIN)/ruff format .
 
 types: $(VENV)/.stamp-dev  ## Check types
-	$(BIN)/mypy src
+	$(BIN)/mypy src benchmarks/experiments
 
 imports: $(VENV)/.stamp-dev  ## Check that imports run downwards
 	$(BIN)/lint-imports --no-logo
 
+# Single scripts; the module they share and those with targets of their own are not among them.
+BENCHMARKS = $(filter-out common papers peers,$(basename $(notdir $(wildcard benchmarks/*.py))))
+
 bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
-	@test -n "$(NAME)" || { echo 'Say which one: make bench NAME=knn_graph'; ls benchmarks 2>/dev/null; exit 2; }
-	@test -f "benchmarks/$(NAME).py" || { echo 'There is no benchmarks/$(NAME).py'; exit 2; }
+	@test -n "$(filter $(NAME),$(BENCHMARKS))" || { \
+	    echo 'Name a benchmark: make bench NAME=knn_graph'; printf '  %s\n' $(sort $(BENCHMARKS)); exit 2; }
 	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
+
+papers: $(VENV)/.stamp-dev  ## Repeat the papers' experiments (ARGS="--data FOLDER"; --help lists more)
+	$(BIN)/python benchmarks/papers.py $(ARGS)
+
+peers: $(VENV)/.stamp-dev  ## Compare Lapwing with other libraries (ARGS="--mode standard --jobs 2")
+	$(BIN)/python benchmarks/peers.py $(ARGS)
 
 # Warnings are errors: a broken link, an example that fails, a page that no table of contents names.
 docs: $(VENV)/.stamp-docs  ## Make the site in build/docs: guide, gallery, reference
@@ -56,7 +65,7 @@ hooks: $(VENV)/.stamp-dev  ## Install the pre-commit hooks
 
 clean:  ## Remove the environment, caches and build products
 	rm -rf $(VENV) build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
 	@command -v $(PYTHON) >/dev/null || { \

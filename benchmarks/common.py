@@ -1,4 +1,4 @@
-"""What the benchmarks share: finding or making data, measuring time and memory."""
+"""Shared by the single scripts: finding or generating data, measuring time and memory."""
 
 import os
 import threading
@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from lapwing.bench.data import VARIABLE, DataFolder
+from experiments.data import VARIABLE, DataFolder
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def data_folder(name):
-    """The folder of data sets, or exit with a message where it has not this one."""
+    """Return the folder of the data sets, or exit with a message if this file is missing."""
     folder = DataFolder(Path(os.environ.get(VARIABLE) or ROOT.parent / "shared" / "data"))
     if folder.missing((name,)):
         print(f"No {name} in {folder.path}: set {VARIABLE} to its folder. Nothing measured.")
@@ -24,7 +24,7 @@ def data_folder(name):
 
 
 def load(name, *keys):
-    """Arrays of a data set, or exit with a message where there is none."""
+    """Return arrays of a data set, or exit with a message if its file is missing."""
     return data_folder(name).load(name, *keys)
 
 

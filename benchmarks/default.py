@@ -1,4 +1,4 @@
-"""The default on all MNIST training rows, ten labels a class: seconds by stage, memory, accuracy.
+"""The default on all MNIST training rows, ten labels per class: seconds by stage, memory, accuracy.
 
 make bench NAME=default
 python benchmarks/default.py --labels 10 --rows 60000
@@ -9,15 +9,15 @@ import resource
 import time
 
 import numpy as np
-from common import load
 
+from common import load
+from experiments.data import few_labels
 from lapwing import SemiSupervisedClassifier
-from lapwing.bench.data import few_labels
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--labels", type=int, default=10, help="labels a class (10)")
+    parser.add_argument("--labels", type=int, default=10, help="labels per class (10)")
     parser.add_argument("--rows", type=int, default=60_000, help="rows to fit (60000)")
     options = parser.parse_args()
     X, y, train = load("mnist.npz", "X", "y", "train")
@@ -26,10 +26,10 @@ def main():
     hidden = marks == -1
     start = time.perf_counter()
 
-    def told(stage, share):
+    def report(stage, share):
         print(f"{time.perf_counter() - start:6.1f} s  {stage}", flush=True)
 
-    model = SemiSupervisedClassifier(callback=told).fit(X_fit, marks)
+    model = SemiSupervisedClassifier(callback=report).fit(X_fit, marks)
     print(f"fit: {time.perf_counter() - start:.1f} s, {X_fit.shape[0]} x {X_fit.shape[1]}")
     print(f"unlabelled rows: {np.mean(model.transduction_[hidden] == truth[hidden]):.4f}")
     alone = np.mean(model.supervised_transduction_[hidden] == truth[hidden])

@@ -1,13 +1,14 @@
-"""LapERLSClassifier on MNIST: 60 000 rows, 10 classes, 100 labels, new rows; beside LabelSpreading.
+"""LapERLSClassifier on MNIST: 60 000 rows, 10 classes, 100 labels, new rows; and LabelSpreading.
 
     python benchmarks/embedded_mnist.py [--seeds 0 1 2] [--no-spreading]
 
-Ten labels a digit are drawn; graph and machine see the 60 000 training rows, and the accuracy is
-that on the 10 000 test rows. All parameters but the graph (10 neighbours) are chosen on labelled
-rows only: number of eigenvectors, μ (λ is 1e4), width of the kernel and C by the leave-one-out
-errors of the 100 labels, ties by their squared errors. For this the kernel machine is fitted to
-4 000 of the rows, the labelled ones among them, on the graph of all; one factorisation for each
-width and C gives the leave-one-out values for all numbers of eigenvectors and all μ.
+Ten labels per digit are drawn; graph and classifier use the 60 000 training rows, and the accuracy
+is that on the 10 000 test rows. All parameters but the graph (10 neighbours) are selected on
+labelled rows only: number of eigenvectors, μ (λ is 1e4), width of the kernel and C by the
+leave-one-out errors of the 100 labels, ties by their squared errors. For this the kernel expansion
+is fitted to 4 000 of the rows, including the labelled ones, on the graph of all rows; one
+factorisation per width and C gives the leave-one-out values for all numbers of eigenvectors and all
+μ.
 """
 
 import argparse
@@ -15,11 +16,11 @@ import time
 from itertools import product
 
 import numpy as np
-from common import load
 from sklearn.semi_supervised import LabelSpreading
 
+from common import load
+from experiments.data import error, mean_distance_gamma
 from lapwing import KNNGraph, LapERLSClassifier
-from lapwing.bench.data import error, mean_distance_gamma
 from lapwing.kernels import GaussianKernel, gram_operator
 from lapwing.solvers import EmbeddedRidge, block_solution
 from lapwing.spaces import label_precision, reduced_precision
@@ -83,15 +84,15 @@ def main():
 
 
 def choose(X, truth, labelled, order, graph):
-    """Return parameters with the least leave-one-out error of the labels, and that error."""
+    """Return parameters with the smallest leave-one-out error of the labels, and that error."""
     rows = np.concatenate([labelled, order[~np.isin(order, labelled)][: N_PART - len(labelled)]])
     targets = np.where(truth[labelled][:, None] == np.arange(10), 1.0, -1.0)
     strength = np.full(len(labelled), STRENGTH)
-    Lam = label_precision(graph.component_, labelled, strength, targets)
-    Lam[labelled] = 0.0  # what is left holds parts that no label reaches
+    precision = label_precision(graph.component_, labelled, strength, targets)
+    precision[labelled] = 0.0  # the rest fixes components without a label
     values, vectors = graph.eigenpairs(max(EIGENVECTORS))
     index = np.arange(len(labelled))
-    share = len(X) / len(rows)  # each row of the part stands for so many
+    share = len(X) / len(rows)  # rows that each row of the subset stands for
     best = None
     for width, C in product(WIDTHS, SIZES):
         gamma = width * mean_distance_gamma(X)

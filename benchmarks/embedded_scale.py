@@ -1,4 +1,4 @@
-"""LapESVC on extended USPS by size, and beside scikit-learn's SVR on the same dual.
+"""LapESVC on extended USPS by size, compared with scikit-learn's SVR on the same dual.
 
     python benchmarks/embedded_scale.py [--rows 5000 10000 20000 40000 75383] [--memory 3GB]
 
@@ -16,12 +16,12 @@ import argparse
 import time
 
 import numpy as np
-from common import data_folder, measured
 from sklearn.svm import SVR
 
+from common import data_folder, measured
+from experiments.chen2012_large import extended_usps
+from experiments.data import mean_distance_gamma
 from lapwing import KNNGraph, LapESVC
-from lapwing.bench.chen2012_large import extended_usps
-from lapwing.bench.data import mean_distance_gamma
 
 C, EPSILON, TOLERANCE = 10.0, 0.1, 1e-3
 
@@ -29,7 +29,7 @@ C, EPSILON, TOLERANCE = 10.0, 0.1, 1e-3
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 10000, 20000, 40000, 75383])
-    parser.add_argument("--memory", default="3GB", help="memory_limit of the machine")
+    parser.add_argument("--memory", default="3GB", help="memory_limit of the estimator")
     parser.add_argument("--beside", type=int, default=10000, help="rows for SVR; 0 for none")
     options = parser.parse_args()
     X, y = next(extended_usps(data_folder("usps.npz"), train=False))
@@ -91,7 +91,7 @@ def stages(model, X, marks):
 
 
 def beside(model, X, seconds):
-    """Print the time of scikit-learn (one thread) on the dual of a fitted machine."""
+    """Print the time of scikit-learn (one thread) on the dual of a fitted estimator."""
     start = time.perf_counter()
     Q = model.kernel_.block(*[model.kernel_.prepare(X)] * 2)
     Q += model.embedding_ @ model.embedding_.T

@@ -13,9 +13,9 @@ import argparse
 import sys
 
 import numpy as np
-from common import load, measured
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from common import load, measured
 from lapwing.graphs import KNNGraph, smallest_eigenpairs
 from lapwing.graphs.filters import spectrum_bound
 from lapwing.graphs.spectrum import FLOOR

@@ -13,11 +13,11 @@ import argparse
 import warnings
 
 import numpy as np
-from common import load, measured
 from sklearn.model_selection import StratifiedKFold
 
+from common import load, measured
+from experiments.data import unit_rows
 from lapwing import KNNGraph, LapSVC, LapSVCCV
-from lapwing.bench.data import unit_rows
 
 
 def main():

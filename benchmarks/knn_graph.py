@@ -13,9 +13,9 @@ import argparse
 import sys
 
 import numpy as np
-from common import load, measured
 from sklearn.neighbors import NearestNeighbors
 
+from common import load, measured
 from lapwing.graphs import nearest_neighbors
 
 BAR = 1.5

@@ -20,11 +20,11 @@ import argparse
 import warnings
 
 import numpy as np
-from common import load, measured
 from sklearn.exceptions import ConvergenceWarning
 
+from common import load, measured
+from experiments.data import error, unit_rows
 from lapwing import KNNGraph, LapSVC
-from lapwing.bench.data import error, unit_rows
 
 LINE = "{:<5} {:>4} {:<10} U {:5.2f} T {:5.2f} {:8.1f} s {:6d} passes  gap {:>8}  {:6.0f} MB  {}"
 

@@ -12,12 +12,12 @@ import time
 import warnings
 
 import numpy as np
-from common import load, measured
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from common import load, measured
+from experiments.data import error, unit_rows
 from lapwing import KNNGraph, LapSVC
-from lapwing.bench.data import error, unit_rows
 
 
 def main():

@@ -4,18 +4,18 @@
 
 USPST(B), digits 0-4 against 5-9, all 2 007 rows in the graph, l = 100 and 400 of them labelled; σ =
 9.4, k = 10, ρ = 0.001 and 1. The path runs from infinity down to 1e-4 of its first breakpoint; SVC
-is fitted at ten values of λ over that range, with its default tolerance and with 1e-8. Least time
-of the repeats. Also prints the largest relative distance between the path's objective and that of
-SVC at 1e-8 (below zero: SVC's is the larger one).
+is fitted at ten values of λ over that range, with its default tolerance and with 1e-8. The
+shortest time of the repeats counts. Also prints the largest relative distance between the path's
+objective and that of SVC at 1e-8 (below zero: SVC's is the larger one).
 """
 
 import argparse
 import time
 
 import numpy as np
-from common import load
 from sklearn.svm import SVC
 
+from common import load
 from lapwing import KNNGraph
 from lapwing.kernels import GaussianKernel, gram_operator
 from lapwing.solvers import hinge_path, reduce_dense
@@ -45,10 +45,10 @@ def compare(rho, G, y, repeats, reduction):
     path, seconds = least(lambda: hinge_path(G, y, ones, ones), repeats)
     lambdas = np.geomspace(path.lambdas[0], path.lambdas[-1], 10)
     _, plain = least(lambda: fits(G, y, lambdas, 1e-3), repeats)
-    machines, tight = least(lambda: fits(G, y, lambdas, 1e-8), repeats)
+    models, tight = least(lambda: fits(G, y, lambdas, 1e-8), repeats)
     far = [
-        objective(G, y, lam, a, beta / lam) / svc_objective(G, y, lam, machine) - 1.0
-        for lam, a, beta, machine in zip(lambdas, *path.at(lambdas), machines, strict=True)
+        objective(G, y, lam, a, beta / lam) / svc_objective(G, y, lam, model) - 1.0
+        for lam, a, beta, model in zip(lambdas, *path.at(lambdas), models, strict=True)
     ]
     print(
         f"{rho:5g} {len(y):4d} {len(path.lambdas):8d}    {1e3 * seconds:8.1f} ms "
@@ -67,10 +67,10 @@ def objective(G, y, lam, a, b):
     return np.maximum(1.0 - y * (f + b), 0.0).sum() + lam / 2.0 * (c @ f)
 
 
-def svc_objective(G, y, lam, machine):
+def svc_objective(G, y, lam, model):
     a = np.zeros(len(y))
-    a[machine.support_] = np.abs(machine.dual_coef_[0]) * lam
-    return objective(G, y, lam, a, float(machine.intercept_[0]))
+    a[model.support_] = np.abs(model.dual_coef_[0]) * lam
+    return objective(G, y, lam, a, float(model.intercept_[0]))
 
 
 def least(function, repeats):

@@ -2,23 +2,23 @@
 
     python benchmarks/pcmac.py [--solvers quasi-newton …]
 
-λ and λ' are chosen by 5-fold cross-validation on the 50 labels, from the grids of Gieseke et al.
-(2013); then S3VC is fitted to the sparse rows. Prints the error on the unlabelled rows, and beside
-it the supervised LinearSVC with C chosen in the same way. The authors' code is reported to reach
-4.5.
+λ and λ' are selected by 5-fold cross-validation on the 50 labels, from the grids of Gieseke et al.
+(2013); then S3VC is fitted to the sparse rows. Prints the error on the unlabelled rows, and
+that of the supervised LinearSVC with C selected in the same way. The authors' code is reported to
+reach 4.5.
 """
 
 import argparse
 import warnings
 
 import numpy as np
-from common import data_folder, measured
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
+from common import data_folder, measured
+from experiments.data import error
+from experiments.gieseke2013 import SOLVERS, best_point, data_set, features, grid_of, held_out
 from lapwing import S3VC
-from lapwing.bench.data import error
-from lapwing.bench.gieseke2013 import SOLVERS, choose, data_set, features, grid_of, held_out
 
 EXPONENTS = range(-10, 11)  # of two: the paper's grid of λ
 
@@ -49,7 +49,7 @@ def main():
             order = np.concatenate([labelled, hidden])
             grid = grid_of(solver, len(labelled), EXPONENTS)
             held = held_out(solver, Z[order], truth[labelled], grid, split, ratio)
-            reg, trust = grid[choose(*held)]
+            reg, trust = grid[best_point(*held)]
             y = np.full(len(truth), 0.0)
             y[labelled] = truth[labelled]
             model = S3VC(

@@ -20,11 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from common import measured
 
+from common import measured
+from experiments.data import error
 from lapwing import PVMClassifier
 from lapwing.arrays.blocks import RowBlocks
-from lapwing.bench.data import error
 from lapwing.spaces import Similarities, tile_rows
 
 COLUMNS, CLUSTERS, CLASSES, LABELS = 50, 20, 10, 20

@@ -14,11 +14,11 @@ import argparse
 import time
 
 import numpy as np
-from common import load, measured, topics
 from sklearn.svm import LinearSVC
 
+from common import load, measured, topics
+from experiments.data import error
 from lapwing import S3VC
-from lapwing.bench.data import error
 from lapwing.losses.margin import bump, smooth_hinge
 from lapwing.solvers import MarginProblem
 from lapwing.spaces import AffineSpace, LinearSpace

@@ -10,11 +10,11 @@ Baseline of the same run: scikit-learn's LinearSVC on the labelled rows.
 import argparse
 
 import numpy as np
-from common import measured, topics
 from sklearn.svm import LinearSVC
 
+from common import measured, topics
+from experiments.data import error
 from lapwing import KNNGraph, LapSVC
-from lapwing.bench.data import error
 
 
 def main():

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import __version__
-from . import bench, demo, fit, predict, report, suggest
+from . import demo, fit, predict, report, suggest
 
 __all__ = ["main"]
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for command in (fit, predict, suggest, report, demo, bench):
+    for command in (fit, predict, suggest, report, demo):
         command.add_command(commands)
     arguments = parser.parse_args(argv)
     try:

@@ -1,16 +1,17 @@
 """Wang, Chen, Yeung and Lochovsky (2006), §5: accuracy along the solution path of LapSVM.
 
-ρ = 0.001, six neighbours, L = D − W with heat weights. Two moons: 200 points scaled to [-1, 1], 70,
-50 and 30 % of them for training, k = exp(−‖x−z‖²/0.1); the noise of the moons is not given in the
-source. USPS: 600 rows a digit for training and 500 for testing, drawn anew in each run. Two things
-differ there. On rows scaled to [-1, 1] k = exp(−‖x−z‖²/0.1) is zero between any two images, so that
-no new row could be classified; the width used is the mean distance σ to the neighbours, k =
-exp(−‖x−z‖²/2σ²), which looks at no label. And rows are scaled to unit length: pixels scaled to
-[-1, 1] stay four points below the source on 8 / 9. That choice was made after seeing both.
+ρ = 0.001, six neighbours, L = D − W with heat-kernel weights. Two moons: 200 points scaled to
+[-1, 1], of which 70, 50 and 30 % are training rows, k = exp(−‖x−z‖²/0.1); the paper does not give
+the noise of the moons. USPS: 600 rows per digit for training and 500 for testing, drawn anew in
+each run, with two differences. On rows scaled to [-1, 1], k = exp(−‖x−z‖²/0.1) is zero between any
+two images, so that no new row could be classified; here k = exp(−‖x−z‖²/2σ²), where σ is the mean
+distance to the neighbours, which uses no label. And rows are scaled to unit length: with pixels
+scaled to [-1, 1] the accuracy on 8 / 9 is four points below the paper's. That choice was made after
+seeing both.
 
-As in the source the accuracy is the best one on the test rows along the whole path, which looks at
-their labels: it says what the path holds, not what a user gets. "at lambda_" is the accuracy at the
-λ that cross-validation over the labelled rows chooses.
+As in the paper, the accuracy is the best one on the test rows along the whole path. It uses their
+labels: it shows what the path contains, not what a user gets. "at lambda_" is the accuracy at the λ
+that cross-validation over the labelled rows selects.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_moons
 
-from ..estimators import LapSVCPath
-from ..graphs import KNNGraph
+from lapwing.estimators import LapSVCPath
+from lapwing.graphs import KNNGraph
+
 from .data import DataFolder, few_labels, unit_rows
 from .jobs import Job, Outcome, Paper
 
@@ -34,14 +36,15 @@ RUNS = {"quick": 1, "standard": 10, "full": 10}
 
 
 def jobs(mode: str) -> list[Job]:
-    """Return the jobs: each pair of digits with each number of labels, and the figures."""
-    told = "one run" if mode == "quick" else ""
+    """Return the jobs: every pair of digits with every number of labels, and the figures."""
+    thinned = "one run" if mode == "quick" else ""
     found = []
     for pair in PAIRS:
         for l in LABELS[-1:] if mode == "quick" else LABELS:
             settings = {"pair": list(pair), "n_labels": l, "runs": RUNS[mode]}
             row = f"{pair[0]}/{pair[1]} {l}"
-            found.append(Job(NAME, row, "LapSVM path", digits, settings, ("usps11000.npz",), told))
+            files = ("usps11000.npz",)
+            found.append(Job(NAME, row, "LapSVM path", digits, settings, files, thinned))
     runs = {"runs": RUNS[mode]}
     found.append(Job(NAME, "two moons", "figure 1", boundary, {"share": 1.0, "n_labels": 2}))
     found.append(Job(NAME, "two moons", "figure 2", moons, runs))
@@ -50,22 +53,22 @@ def jobs(mode: str) -> list[Job]:
 
 
 def digits(data: DataFolder, pair: list[int], n_labels: int, runs: int) -> Outcome:
-    """Return the best accuracy on the path, and that at the λ chosen on the labels."""
-    images, kinds = data.load("usps11000.npz", "X", "y")
+    """Return the best accuracy on the path, and that at the λ selected on the labels."""
+    images, y = data.load("usps11000.npz", "X", "y")
     X = unit_rows(images)
     values: dict[str, list[float]] = {"accuracy": [], "at lambda_": [], "breakpoints": []}
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        orders = [rng.permutation(np.flatnonzero(kinds == digit)) for digit in pair]
+        orders = [rng.permutation(np.flatnonzero(y == digit)) for digit in pair]
         train = np.concatenate([order[:600] for order in orders])
         test = np.concatenate([order[600:] for order in orders])
         graph = KNNGraph(6, normalized=False).fit(X[train])
         assert graph.bandwidth_ is not None
         model = LapSVCPath(gamma=1.0 / (2.0 * graph.bandwidth_**2), graph=graph)
-        model.fit(X[train], few_labels(kinds[train], n_labels // 2, rng))
-        best = model.accuracy_path(X[test], kinds[test])[1].max()
+        model.fit(X[train], few_labels(y[train], n_labels // 2, rng))
+        best = model.accuracy_path(X[test], y[test])[1].max()
         values["accuracy"].append(100.0 * float(best))
-        values["at lambda_"].append(100.0 * float(model.score(X[test], kinds[test])))
+        values["at lambda_"].append(100.0 * float(model.score(X[test], y[test])))
         values["breakpoints"].append(float(len(model.lambdas_)))
     return Outcome(values)
 
@@ -81,15 +84,15 @@ def moons(data: DataFolder, runs: int) -> Outcome:
             for seed in range(runs):
                 model, _, _, test, truth = _moons_model(share, l, seed)
                 lams, accuracies = model.accuracy_path(test, truth)
-                # Constant from each breakpoint down to the next, in falling order of λ.
-                place = np.searchsorted(-np.asarray(lams), -grid, side="right") - 1
-                lines.append(np.asarray(accuracies)[np.clip(place, 0, len(accuracies) - 1)])
+                # Constant from each breakpoint down to the next, in decreasing order of λ.
+                index = np.searchsorted(-np.asarray(lams), -grid, side="right") - 1
+                lines.append(np.asarray(accuracies)[np.clip(index, 0, len(accuracies) - 1)])
             curves[f"{share:.0%}"][str(l)] = (100.0 * np.mean(lines, axis=0)).tolist()
     return Outcome(curves=curves)
 
 
 def _moons_model(share: float, l: int, seed: int) -> tuple[LapSVCPath, Any, Any, Any, Any]:
-    """Return the path on part of the moons, its rows and labels, the other rows and theirs."""
+    """Return the path on a share of the moons, its rows and labels, other rows and their labels."""
     rng = np.random.default_rng(seed)
     X, y = make_moons(200, noise=NOISE, random_state=seed)
     X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
@@ -114,7 +117,7 @@ def draw_moons(figure: Any, curves: Mapping[str, Any]) -> None:
 
 
 def boundary(data: DataFolder, share: float, n_labels: int) -> Outcome:
-    """Return decision values over the plane for some λ (Figs. 1 and 3)."""
+    """Return decision values over the plane for one or three values of λ (Figs. 1 and 3)."""
     model, X, labels, _, _ = _moons_model(share, n_labels, seed=0)
     side = np.linspace(-1.3, 1.3, 60)
     plane = np.array([(a, b) for b in side for a in side])
@@ -137,8 +140,8 @@ def draw_boundary(figure: Any, curves: Mapping[str, Any]) -> None:
         surface = np.array(values).reshape(len(side), len(side))
         ax.contour(side, side, surface, levels=[0.0], colors="black")
         ax.scatter(*X.T, s=8, color="#888888")
-        for kind, color in ((0, "#0072B2"), (1, "#E69F00")):
-            chosen = X[labels == kind].T
+        for label, color in ((0, "#0072B2"), (1, "#E69F00")):
+            chosen = X[labels == label].T
             ax.scatter(*chosen, s=150, marker="*", color=color, edgecolors="black")
         ax.set_title(f"λ = {lam}")
         ax.set_aspect("equal")

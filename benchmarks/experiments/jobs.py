@@ -1,4 +1,4 @@
-"""What is run: jobs, their outcomes, and the papers that list them."""
+"""Jobs, their outcomes, and the papers that list them: plain values, which run nothing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: quick: a smoke test; standard: fewer repeats, thinner grids; full: as in the papers.
+#: quick: a smoke test; standard: fewer repeats, coarser grids; full: as in the papers.
 MODES = ("quick", "standard", "full")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found.
+    """The results of a job.
 
     Attributes
     ----------
     values : mapping of str to list of float
-        For each quantity ("U", "seconds", …) a value for each repeat, errors in percent.
+        For each quantity ("U", "seconds", …) one value per repeat, errors in percent.
     remark : str
-        What the reader should know, such as the parameters that were chosen.
+        A note for the reader, such as the selected parameters.
     curves : mapping
-        Lists of numbers to draw, for the papers' figures.
+        Lists of numbers to plot, for the figures of the papers.
     """
 
     values: Mapping[str, list[float]] = field(default_factory=dict)
@@ -33,21 +33,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """One unit of work: a method on a data set, with all its repeats, or one figure.
+    """One unit of work: a method on a data set with all its repeats, or one figure.
 
     Attributes
     ----------
     paper, row, method : str
-        Its name. Figures of a paper belong to it if row and method are the same.
+        Its name. Published results of the same row and method are compared with it.
     work : callable
-        ``work(data, **settings)`` returns an `Outcome`; a function of a module, because another
-        process runs it.
+        ``work(data, **settings)`` returns an `Outcome`. A module-level function, because another
+        process imports it.
     settings : mapping
-        Everything that the outcome depends on, as JSON knows it.
+        Everything the outcome depends on, as values that JSON can represent.
     files : tuple of str
-        Data sets that it reads.
+        Files of the data sets that it reads.
     thinned : str
-        How it does less than the paper did, in words.
+        How it does less than the paper, in words.
     """
 
     paper: str
@@ -60,39 +60,39 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Name and settings: what is kept under this key is never run again."""
+        """Name and settings; a job whose key is in the store is not run again."""
         settings = json.dumps(self.settings, sort_keys=True)
         digest = hashlib.sha256(settings.encode()).hexdigest()[:12]
         return f"{self.paper} | {self.row} | {self.method} | {digest}"
 
     @property
     def title(self) -> str:
-        """Name for people."""
+        """Name for display."""
         return f"{self.paper}: {self.row}, {self.method}"
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: where its figures are, and the jobs that measure them.
+    """A paper: its published tables and the jobs that repeat them.
 
     Attributes
     ----------
     number, name : str
-        What ``--paper`` takes.
+        Names that ``--paper`` accepts.
     citation : str
-        Authors and year, for people.
+        Authors and year, for display.
     tables : tuple of str
         The tables that are compared.
     jobs : callable
-        From a mode to the list of jobs.
+        ``jobs(mode)`` returns the list of jobs.
     protocol : str
-        How it is done, and what differs from the paper; the head of its module.
+        How the experiments are done and what differs from the paper; the docstring of its module.
     lost : tuple of str
-        Data sets of the paper that cannot be had, by the beginning of their rows.
+        Data sets of the paper that are not available, as prefixes of their rows.
     instead : str
-        What is run in their place.
+        What is run instead of them.
     plots : mapping of str to callable
-        For each job of a figure (its method), ``draw(figure, curves)``.
+        For each figure, by the method of its job, ``draw(figure, curves)``.
     """
 
     number: str

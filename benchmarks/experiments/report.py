@@ -1,4 +1,4 @@
-"""Outcomes beside the figures of the papers: a table for people, JSON for programs, pictures."""
+"""The report of the papers: published results next to ours, as Markdown, JSON and plots."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ import numpy as np
 import scipy
 import sklearn
 
-from .. import __version__
-from ..displays import new_figure
-from .figures import ACCURACIES, Figure, figures, reason
-from .jobs import Job, Paper
+from lapwing import __version__
+from lapwing.displays import new_figure
 
-#: Differences of up to so many standard errors count as none.
+from .jobs import Job, Paper
+from .published import ACCURACIES, PublishedResult, published_results, reason
+
+#: Differences of at most this many standard errors count as none.
 SAME = 2.0
-#: With fewer repeats our own deviation is noise, and the paper's stands for it.
+#: With fewer repeats our own standard deviation is noise, and the paper's is used instead.
 ENOUGH = 3
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A figure of a paper beside ours.
+    """A published result and ours.
 
-    ``difference`` is in standard errors, positive where ours is worse. The verdict is "better",
-    "same" or "worse" by two standard errors; "not judged" for seconds and iterations; "missing",
-    "failed" or "not run" where there is no outcome. ``remark`` is what the job tells, such as the
-    parameters it chose; ``reason`` says why a figure misses or is not there.
+    ``difference`` is in standard errors, positive if ours is worse. The verdict is "better", "same"
+    or "worse" by two standard errors; "not judged" for seconds and iterations; "missing", "failed"
+    or "not run" if there is no outcome. ``remark`` is the note of the job, such as the selected
+    parameters; ``reason`` explains why our result is worse or does not exist.
     """
 
     paper: str
@@ -62,44 +63,44 @@ def compare(
     records: Mapping[str, Mapping],
     table: str | None = None,
 ) -> list[Comparison]:
-    """Return the comparisons of a paper, or of one of its tables, in the order of its figures."""
+    """Return the comparisons of a paper, or of one of its tables, in the order of the paper."""
     by_name = {(job.row, job.method): job for job in jobs if job.paper == paper.name}
     found = []
-    for figure in figures(paper.name):
-        if table not in (None, figure.table):
+    for published in published_results(paper.name):
+        if table not in (None, published.table):
             continue
-        job = by_name.get((figure.row, figure.method))
+        job = by_name.get((published.row, published.method))
         if job is not None:
             record = records.get(job.key, {"status": "not run"})
-        elif figure.row.startswith(paper.lost):
-            record = {"status": "missing", "message": "the set cannot be had"}
+        elif published.row.startswith(paper.lost):
+            record = {"status": "missing", "message": "the data set is not available"}
         else:
             record = {"status": "not run", "message": "not in this mode"}
-        found.append(_comparison(paper.name, figure, record))
+        found.append(_comparison(paper.name, published, record))
     return found
 
 
-def _comparison(paper: str, figure: Figure, record: Mapping[str, Any]) -> Comparison:
-    ours: list[float] = record.get("values", {}).get(figure.quantity, [])
+def _comparison(paper: str, published: PublishedResult, record: Mapping[str, Any]) -> Comparison:
+    ours: list[float] = record.get("values", {}).get(published.quantity, [])
     mean = sd = difference = None
     verdict, why = record["status"], ""
     if ours:
         mean = float(np.mean(ours))
         sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else None
-        difference = _difference(figure, mean, sd, len(ours)) if figure.judged else None
+        difference = _difference(published, mean, sd, len(ours)) if published.judged else None
         verdict = "not judged" if difference is None else _verdict(difference)
     elif verdict == "done":
         verdict = "not measured"
     if verdict == "worse":
-        why = reason(paper, figure.row, figure.method)
+        why = reason(paper, published.row, published.method)
     return Comparison(
         paper,
-        figure.table,
-        figure.row,
-        figure.method,
-        figure.quantity,
-        figure.mean,
-        figure.sd,
+        published.table,
+        published.row,
+        published.method,
+        published.quantity,
+        published.mean,
+        published.sd,
         mean,
         sd,
         len(ours),
@@ -112,19 +113,19 @@ def _comparison(paper: str, figure: Figure, record: Mapping[str, Any]) -> Compar
     )
 
 
-def _difference(figure: Figure, mean: float, sd: float | None, repeats: int) -> float:
+def _difference(published: PublishedResult, mean: float, sd: float | None, repeats: int) -> float:
     """Return how much worse we are, in standard errors of the difference of the means.
 
-    Where we have few repeats the paper's deviation stands for ours; where the paper does not tell
-    its repeats, ours stand for them.
+    With few repeats of ours, the paper's standard deviation is used for ours; if the paper does not
+    give its number of repeats, ours is used.
     """
-    theirs = figure.sd or 0.0
-    squares = theirs**2 / (figure.repeats or repeats)
+    theirs = published.sd or 0.0
+    squares = theirs**2 / (published.repeats or repeats)
     squares += (theirs if sd is None or repeats < ENOUGH else sd) ** 2 / repeats
-    worse = mean - figure.mean
-    if figure.quantity in ACCURACIES:
+    worse = mean - published.mean
+    if published.quantity in ACCURACIES:
         worse = -worse
-    if squares == 0:  # a hundred stands for infinity, which JSON does not know
+    if squares == 0:  # 100 instead of infinity, which JSON cannot represent
         return 0.0 if worse == 0 else float(np.copysign(100.0, worse))
     return worse / float(np.sqrt(squares))
 
@@ -143,46 +144,46 @@ def write(
     records: Mapping[str, Mapping[str, Any]],
     table: str | None = None,
 ) -> tuple[Path, list[Comparison]]:
-    """Write report.md, report.json and the pictures; return the report and the comparisons."""
+    """Write report.md, report.json and the plots; return the page and the comparisons."""
     folder.mkdir(parents=True, exist_ok=True)
     comparisons = [c for paper in papers for c in compare(paper, jobs, records, table)]
     facts = about(mode, jobs, records)
-    pictures = _draw(folder, papers, jobs, records)
+    plot_files = _draw(folder, papers, jobs, records)
     beside = [
         {"paper": job.paper, "row": job.row, "method": job.method, "quantity": q, "values": v}
-        for job, q, v in _beside(jobs, records)
+        for job, q, v in _unpublished(jobs, records)
     ]
     document = {"about": facts, "cells": [asdict(c) for c in comparisons], "beside": beside}
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text + "\n", encoding="utf-8")
     page = folder / "report.md"
-    lines = _page(facts, papers, jobs, records, comparisons, pictures)
+    lines = _page(facts, papers, jobs, records, comparisons, plot_files)
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page, comparisons
 
 
 def mean_sd(values: list[float]) -> str:
-    """Return mean and deviation as text."""
+    """Return mean and standard deviation as text."""
     if not values:
         return ""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return _shown(float(np.mean(values)), sd)
 
 
-def told(facts: Mapping[str, Any]) -> str:
-    """Return what `about` found as a sentence."""
+def conditions(facts: Mapping[str, Any]) -> str:
+    """Return the facts of `about` as text."""
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     measured = " to ".join(facts["measured"])
     return (
         f"Mode {facts['mode']}; measured {measured}; {facts['machine']}; {versions}. The jobs took "
-        f"{facts['seconds of all jobs'] / 60:.0f} minutes, one after the other."
+        f"{facts['seconds of all jobs'] / 60:.0f} minutes in total."
     )
 
 
 def score(comparisons: list[Comparison], least: int = 1) -> tuple[int, int]:
-    """Return how many judged figures are the same or better, and how many are judged.
+    """Return how many judged results are the same or better, and how many are judged.
 
-    A figure that stands in two tables counts once; those of fewer repeats than ``least`` do not.
+    A result in two tables counts once; results with fewer than ``least`` repeats do not count.
     """
     verdicts = {
         (c.paper, c.row, c.method, c.quantity): c.verdict
@@ -193,7 +194,7 @@ def score(comparisons: list[Comparison], least: int = 1) -> tuple[int, int]:
 
 
 def about(mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return when, where and with what was measured."""
+    """Return when, where and with which versions the jobs were run."""
     done = [records[job.key] for job in jobs if job.key in records]
     dates = sorted(record["date"] for record in done if "date" in record)
     return {
@@ -222,7 +223,7 @@ def _processor() -> str:
 
 
 def can_draw() -> bool:
-    """Whether pictures can be made; without matplotlib a report has none."""
+    """Whether plots can be drawn; without matplotlib a report has none."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
@@ -232,7 +233,7 @@ def _draw(
     jobs: list[Job],
     records: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, str]:
-    """Draw the figures that have curves, and return the files by the keys of their jobs."""
+    """Draw the figures that have curves, and return their files by job key."""
     drawn: dict[str, str] = {}
     if not can_draw():
         return drawn
@@ -256,64 +257,81 @@ def _page(
     jobs: list[Job],
     records: Mapping[str, Mapping[str, Any]],
     comparisons: list[Comparison],
-    pictures: Mapping[str, str],
+    plot_files: Mapping[str, str],
 ) -> Iterator[str]:
-    met, judged = score(comparisons)
-    yield "# The papers' tables, run again"
+    yield "# The tables of the papers, repeated"
     yield ""
-    yield told(facts)
+    yield conditions(facts)
     yield ""
-    if judged:
-        yield (
-            f"**{met} of {judged} figures ({met / judged:.0%}) are within {SAME:g} standard errors "
-            "of the paper's or better.** Errors and accuracies are judged, each once; seconds and "
-            "iterations are shown and not judged, since machines and counting differ."
-        )
-        firm, counted = score(comparisons, ENOUGH)
-        if 0 < counted < judged:
-            yield (
-                f"Of the {counted} figures with {ENOUGH} repeats or more it is {firm} "
-                f"({firm / counted:.0%}); fewer repeats let much pass."
-            )
-    yield ""
-    yield (
-        "A difference is that of the means over the standard error of both, positive where ours "
-        f"is worse; with fewer than {ENOUGH} repeats the paper's deviation stands for ours. "
-        "Seconds and MB are those of the whole job, with data, choice of parameters and all "
-        "repeats."
-    )
+    yield from _totals(comparisons)
     yield ""
     yield "| paper | judged | same or better | not run, missing or failed |"
     yield "| --- | ---: | ---: | ---: |"
     for paper in papers:
         own = [c for c in comparisons if c.paper == paper.name]
         met, judged = score(own)
-        gone = sum(c.verdict in ("missing", "failed", "not run") for c in own)
-        yield f"| {paper.citation} | {judged} | {met} | {gone} |"
+        absent = sum(c.verdict in ("missing", "failed", "not run") for c in own)
+        yield f"| {paper.citation} | {judged} | {met} | {absent} |"
     for paper in papers:
-        yield ""
-        yield f"## {paper.citation}"
-        yield ""
-        yield paper.protocol.strip()
-        thinned = sorted({job.thinned for job in jobs if job.paper == paper.name and job.thinned})
-        if thinned:
-            yield ""
-            yield "**Less than in the paper.** " + ". ".join(thinned) + "."
-        if paper.instead:
-            yield ""
-            yield paper.instead
+        own_jobs = [job for job in jobs if job.paper == paper.name]
         own = [c for c in comparisons if c.paper == paper.name]
-        for table in paper.tables:
-            part = [c for c in own if c.table == table]
-            if part:
-                yield from _table(table, part)
-        yield from _extra([job for job in jobs if job.paper == paper.name], records)
-        for job in jobs:
-            if job.paper == paper.name and job.key in pictures:
-                yield ""
-                yield f"### {job.method.capitalize()}, {job.row}"
-                yield ""
-                yield f"![{job.method}, {job.row}]({pictures[job.key]})"
+        yield from _section(paper, own_jobs, records, own, plot_files)
+
+
+def _totals(comparisons: list[Comparison]) -> Iterator[str]:
+    met, judged = score(comparisons)
+    if judged:
+        yield (
+            f"**{met} of {judged} results ({met / judged:.0%}) are better than the published ones "
+            f"or within {SAME:g} standard errors of them.** Errors and accuracies are judged, each "
+            "once; seconds and iterations are shown but not judged, because computers and ways of "
+            "counting differ."
+        )
+        firm, counted = score(comparisons, ENOUGH)
+        if 0 < counted < judged:
+            yield (
+                f"Of the {counted} results with at least {ENOUGH} repeats it is {firm} "
+                f"({firm / counted:.0%}); with fewer repeats few differences are significant."
+            )
+    yield ""
+    yield (
+        "The difference is that of the means, divided by its standard error; it is positive if "
+        f"ours is worse. With fewer than {ENOUGH} repeats of ours, the standard deviation of the "
+        "paper is used for ours. Seconds and MB are those of the whole job, including loading the "
+        "data, parameter selection and all repeats."
+    )
+
+
+def _section(
+    paper: Paper,
+    jobs: list[Job],
+    records: Mapping[str, Mapping[str, Any]],
+    comparisons: list[Comparison],
+    plot_files: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield the section of one paper, given its own jobs and comparisons."""
+    yield ""
+    yield f"## {paper.citation}"
+    yield ""
+    yield paper.protocol.strip()
+    thinned = sorted({job.thinned for job in jobs if job.thinned})
+    if thinned:
+        yield ""
+        yield "**Reduced compared with the paper.** " + ". ".join(thinned) + "."
+    if paper.instead:
+        yield ""
+        yield paper.instead
+    for table in paper.tables:
+        part = [c for c in comparisons if c.table == table]
+        if part:
+            yield from _table(table, part)
+    yield from _extra(jobs, records)
+    for job in jobs:
+        if job.key in plot_files:
+            yield ""
+            yield f"### {job.method.capitalize()}, {job.row}"
+            yield ""
+            yield f"![{job.method}, {job.row}]({plot_files[job.key]})"
 
 
 def _table(table: str, part: list[Comparison]) -> Iterator[str]:
@@ -321,7 +339,7 @@ def _table(table: str, part: list[Comparison]) -> Iterator[str]:
     yield f"### Table {table}"
     yield ""
     names = (
-        "row | method | quantity | paper | ours | repeats | difference | verdict | s | MB | told"
+        "row | method | quantity | paper | ours | repeats | difference | verdict | s | MB | remarks"
     )
     yield f"| {names} |"
     yield "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |"
@@ -336,26 +354,28 @@ def _table(table: str, part: list[Comparison]) -> Iterator[str]:
         )
 
 
-def _beside(
+def _unpublished(
     jobs: list[Job], records: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[Job, str, list[float]]]:
-    """Yield what was measured and stands beside no figure of the paper."""
+    """Yield the quantities for which there is no published result."""
     for job in jobs:
         known = {
-            f.quantity for f in figures(job.paper) if (f.row, f.method) == (job.row, job.method)
+            result.quantity
+            for result in published_results(job.paper)
+            if (result.row, result.method) == (job.row, job.method)
         }
         for quantity, values in records.get(job.key, {}).get("values", {}).items():
-            # Seconds and iterations of everything else would say little.
+            # Seconds and iterations without a published result are of little interest.
             if quantity not in known and quantity not in ("seconds", "iterations", "steps"):
                 yield job, quantity, values
 
 
 def _extra(jobs: list[Job], records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    found = list(_beside(jobs, records))
+    found = list(_unpublished(jobs, records))
     if not found:
         return
     yield ""
-    yield "### Without a figure in the paper"
+    yield "### Without a published result"
     yield ""
     yield "| row | method | quantity | ours | repeats |"
     yield "| --- | --- | --- | ---: | ---: |"

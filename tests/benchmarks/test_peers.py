@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from lapwing.bench import peers, peers_report
-from lapwing.bench.data import DataFolder, few_labels
-from lapwing.cli import main
+from experiments import peers, peers_report
+from experiments.command import peers_command
+from experiments.data import DataFolder, few_labels
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_methods_learn(method, per_class, digits):
     assert np.mean(predict(X) == y) > 0.4
 
 
-def test_so_many_labels_of_each_class(digits):
+def test_few_labels_have_the_same_number_of_each_class(digits):
     _, y = digits
     marks = few_labels(y, 2, np.random.default_rng(0))
     assert np.all((marks == -1) | (marks == y))
@@ -37,8 +37,8 @@ def test_so_many_labels_of_each_class(digits):
     assert set(np.unique(marks[marks != -1])) == set(range(10))
 
 
-def test_duels():
-    """Against the same draws: a steady lead is better, a lead by chance is even."""
+def test_paired_comparisons():
+    """On the same draws a steady lead is better, and a lead by chance is even."""
 
     def cell(method, values):
         found = {"unlabelled rows": values}
@@ -47,18 +47,18 @@ def test_duels():
     steady, shaky, equal = [90.0, 80.0, 70.0], [95.0, 60.0, 85.0], [90.0, 80.0, 70.0]
     ours = [91.0, 81.1, 70.9]
     cells = [cell(peers.OURS, ours), cell("A", steady), cell("B", shaky), cell("C", equal)]
-    duels = {duel["method"]: duel for duel in peers_report.find_duels(cells)}
-    assert duels["A"]["verdict"] == duels["C"]["verdict"] == "better"
-    assert duels["A"]["difference"] == pytest.approx(1.0)
-    assert duels["A"]["half"] == pytest.approx(4.303 * 0.1 / np.sqrt(3), rel=1e-3)
-    assert duels["B"]["verdict"] == "even"
-    assert [duel["best"] for duel in duels.values()] == [True, False, False]
+    pairs = {pair["method"]: pair for pair in peers_report.paired_comparisons(cells)}
+    assert pairs["A"]["verdict"] == pairs["C"]["verdict"] == "better"
+    assert pairs["A"]["difference"] == pytest.approx(1.0)
+    assert pairs["A"]["half"] == pytest.approx(4.303 * 0.1 / np.sqrt(3), rel=1e-3)
+    assert pairs["B"]["verdict"] == "even"
+    assert [pair["best"] for pair in pairs.values()] == [True, False, False]
     swapped = [cell("A", ours), cell(peers.OURS, steady)]
-    assert peers_report.find_duels(swapped)[0]["verdict"] == "worse"
-    assert peers_report.find_duels([cell("A", ours)]) == []
+    assert peers_report.paired_comparisons(swapped)[0]["verdict"] == "worse"
+    assert peers_report.paired_comparisons([cell("A", ours)]) == []
 
 
-def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
+def test_command_writes_report_and_plot(tmp_path, monkeypatch, capsys):
     jobs = [
         job
         for job in peers.jobs("quick")
@@ -67,7 +67,7 @@ def test_the_command_writes_report_and_picture(tmp_path, monkeypatch, capsys):
     assert {job.settings["name"] for job in jobs} == {"digits", "USPST"}
     monkeypatch.setattr(peers, "jobs", lambda mode: jobs)
     monkeypatch.delenv("LAPWING_DATA", raising=False)
-    assert main(["bench", "peers", "--out", str(tmp_path)]) == 0
+    assert peers_command(["--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert "not run: no uspst.npz" in printed.out
     folder = tmp_path / "peers-quick"

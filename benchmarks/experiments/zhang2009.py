@@ -1,22 +1,24 @@
-"""Zhang, Kwok and Parvin (2009), §5: prototype vector machines and graph methods on fifteen sets.
+"""Zhang, Kwok and Parvin (2009), §5: prototype vector machines and graph methods on 15 data sets.
 
-Labels are drawn at random, 50 a class (20 for USPS3589, 1 for two moons); error on the other rows.
-Prototypes, landmarks: a tenth of the rows up to 3 000 rows, 200 above, 20 for two moons. Kernel
-exp(-b‖x-z‖²). The paper takes b from b₀·{2^-5 … 2^5} with b₀ "the reciprocal of the averaged
-distance"; both the distance and its square can be meant, and the grid here covers both. Weights:
-{1e-3 … 1e5} for C₁ (C₂ = 0), for C of LGC (α = 1/(1+C)) and 1/λ of NFI; {1e-6 … 10} for both of
-LapRLS. LGC and LapRLS are over the full graph of the kernel, as in the paper.
+Labels are drawn at random, 50 per class (20 for USPS3589, 1 for two moons); errors are those on the
+other rows. Number of prototypes or landmarks: a tenth of the rows for at most 3 000 rows, 200 above
+that, 20 for two moons. Kernel exp(-b‖x-z‖²). The paper takes b from b₀·{2^-5 … 2^5} with b₀ "the
+reciprocal of the averaged distance"; this can mean the distance or its square, and the grid here
+covers both. Weights: {1e-3 … 1e5} for C₁ (C₂ = 0), for C of LGC (α = 1/(1+C)) and 1/λ of NFI;
+{1e-6 … 10} for both weights of LapRLS. LGC and LapRLS use the full graph of the kernel, as in the
+paper.
 
-Parameters are chosen by 5-fold cross-validation over the labelled rows, ties by the mean squared
-error there (hinge: mean hinge), anew in each draw of the labels. "error, one choice" shows the
-other reading: one choice for each set, by the mean of the cross-validation errors over the draws.
-Two moons have one label a class and nothing to validate on: both use the errors shown. PVM has rows
-of H divided by their sums or not, which the paper leaves open: whichever validates better.
-Prototypes, like the landmarks of the others, are chosen anew in each draw.
+Parameters are selected by 5-fold cross-validation over the labelled rows, separately for each draw
+of the labels; ties are broken by the mean squared error there (by the mean hinge loss for the
+hinge). "error, one choice" is the other reading: one selection per data set, by the mean of the
+cross-validation errors over the draws. With one label per class two moons leave no row for
+validation: both use the errors shown. The paper leaves open whether the rows of H of PVM are
+divided by their sums; whichever validates better is used. Prototypes, like the landmarks of the
+other methods, are drawn anew for each draw.
 
-SATIMAGE is scaled to [-1, 1]; SVMGD1A is not; the noise of two moons, 0.1, is not given in the
-paper and was taken after a look at the errors. USPS3589 is taken to be digits 3, 5, 8 and 9 of the
-test part of optdigits, which alone has the size that the paper gives.
+SATIMAGE is scaled to [-1, 1]; SVMGD1A is not. The paper does not give the noise of two moons; 0.1
+was adopted after seeing the errors. USPS3589 is taken to be digits 3, 5, 8 and 9 of the test part
+of optdigits, the only one of the size given in the paper.
 """
 
 from __future__ import annotations
@@ -30,21 +32,22 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..arrays.blocks import RowBlocks
-from ..estimators import PVMClassifier
-from ..kernels import GaussianKernel
-from ..solvers import cholesky_basis, fit_hinge
-from ..spaces import (
+from lapwing.arrays.blocks import RowBlocks
+from lapwing.estimators import PVMClassifier
+from lapwing.kernels import GaussianKernel
+from lapwing.solvers import cholesky_basis, fit_hinge
+from lapwing.spaces import (
     LowRankGraph,
     Similarities,
     kmeans_landmarks,
     penalty_root,
     smoothness_at_points,
 )
+
 from .data import DataFolder, error, few_labels
-from .figures import figures
 from .grids import least
 from .jobs import Job, Outcome, Paper
+from .published import published_results
 
 NAME = "zhang2009"
 FILES = {
@@ -71,16 +74,16 @@ FOLDS = 5
 EPSILON = 1e-3  # of NFI
 SLOW = ("LGC", "LapRLS", "PVM(2)")
 THINNED = {
-    "quick": "one draw of 30, every fourth width, no set of more than 2 000 rows",
-    "standard": "10 draws of 30; 5 and every second width for LGC, LapRLS and PVM(2)",
+    "quick": "one draw of 30, every fourth width, no data set of more than 2 000 rows",
+    "standard": "10 draws of 30; 5 draws and every second width for LGC, LapRLS and PVM(2)",
     "full": "",
 }
 DIGITS = (3, 5, 6, 8, 9)
 
 
 def jobs(mode: str) -> list[Job]:
-    """Return the jobs: each method on each set for which the paper has a figure, and Fig. 2."""
-    printed = {(figure.row, figure.method) for figure in figures(NAME)}
+    """Return the jobs: every method on every data set for which the paper has it, and Fig. 2."""
+    printed = {(result.row, result.method) for result in published_results(NAME)}
     found = []
     for name, file in FILES.items():
         if mode == "quick" and name in ("SPLICE", "DNA", "SVMGD1A", "USPS-FULL", "SATIMAGE"):
@@ -99,13 +102,14 @@ def jobs(mode: str) -> list[Job]:
     }
     if mode == "quick":
         sizes = {"rows": [1000, 2000], "labels a class": [5], "prototypes": [20], "draws": 1}
-    told = "" if mode == "full" else f"Fig. 2: draws {sizes['draws']} of 30"
-    found.append(Job(NAME, "MNIST 3,5,6,8,9", "figure 2", growth, sizes, ("mnist.npz",), told))
+    thinned = "" if mode == "full" else f"Fig. 2: draws {sizes['draws']} of 30"
+    files = ("mnist.npz",)
+    found.append(Job(NAME, "MNIST 3,5,6,8,9", "figure 2", growth, sizes, files, thinned))
     return found
 
 
 def _effort(mode: str, name: str, method: str) -> tuple[int, int]:
-    """Return the draws, and the step of the exponents of two of b."""
+    """Return the number of draws, and the step of the exponents of b."""
     if mode == "quick":
         return 1, 4
     if mode == "full" or name == "2-MOON":
@@ -114,52 +118,52 @@ def _effort(mode: str, name: str, method: str) -> tuple[int, int]:
 
 
 def measure(data: DataFolder, name: str, method: str, draws: int, step: int) -> Outcome:
-    """Return the errors of one method on one set."""
+    """Return the errors of one method on one data set."""
     X, y = data_set(data, name)
     Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
     n = X.shape[0]
     m = 20 if name == "2-MOON" else n // 10 if n <= 3000 else 200
     per_class = {"2-MOON": 1, "USPS3589": 20}.get(name, 50)
     widths = width_grid(X)[::step]
-    machine = Machine(method, X, m, draws)
+    grid = MethodGrid(method, X, m, draws)
     labels = [draw_labels(y, per_class, seed) for seed in range(draws)]
-    shape = draws, len(widths), machine.n_cells
+    shape = draws, len(widths), grid.n_cells
     wrong, loss, errors = np.empty(shape), np.empty(shape), np.empty(shape)
     for i, b in enumerate(widths):
-        machine.set_width(b)
+        grid.set_width(b)
         for draw, (labelled, fold) in enumerate(labels):
             others = np.setdiff1d(np.arange(n), labelled)
-            cells = machine.cells(draw, labelled, others, Y, fold)
+            cells = grid.cells(draw, labelled, others, Y, fold)
             for j, (held_out, values) in enumerate(cells):
-                place = draw, i, j
-                errors[place] = 100.0 * misses(values, Y[others])
+                index = draw, i, j
+                errors[index] = 100.0 * misses(values, Y[others])
                 if per_class > 1:
-                    wrong[place] = misses(held_out, Y[labelled])
-                    loss[place] = machine.loss(held_out, Y[labelled])
+                    wrong[index] = misses(held_out, Y[labelled])
+                    loss[index] = grid.loss(held_out, Y[labelled])
                 else:
-                    wrong[place] = loss[place] = errors[place]
-    if per_class == 1:  # nothing to validate on
+                    wrong[index] = loss[index] = errors[index]
+    if per_class == 1:  # no row for validation
         wrong[:] = wrong.mean(axis=0)
         loss[:] = wrong
     by_draw = [float(errors[draw][best(wrong[draw], loss[draw])]) for draw in range(draws)]
     i, j = best(wrong.mean(axis=0), loss.mean(axis=0))
-    remark = f"one choice for the set: b {widths[i]:.3g}, {machine.name_of(j)}"
+    remark = f"one selection for the data set: b {widths[i]:.3g}, {grid.name_of(j)}"
     return Outcome({"error": by_draw, "error, one choice": errors[:, i, j].tolist()}, remark)
 
 
 def best(wrong: np.ndarray, loss: np.ndarray) -> tuple[int, int]:
-    """Return the place of the fewest errors, ties by the loss."""
+    """Return the indices of the smallest error; ties go to the smallest loss."""
     i, j = np.unravel_index(least(wrong.ravel(), loss.ravel()), wrong.shape)
     return int(i), int(j)
 
 
 def misses(values: np.ndarray, Y: np.ndarray) -> float:
-    """Return the share of rows whose largest value is not that of their class."""
+    """Return the fraction of rows whose largest value is not that of their class."""
     return float(np.mean(values.argmax(axis=1) != Y.argmax(axis=1)))
 
 
 def width_grid(X: Any) -> np.ndarray:
-    """Return widths by factors of 2 that cover b₀·{2^-5 … 2^5} for distances and their squares."""
+    """Return widths in steps of 2 that cover b₀·{2^-5 … 2^5} for distances and their squares."""
     rows = X[np.random.default_rng(0).permutation(X.shape[0])[:1000]]
     d = euclidean_distances(rows)
     ends = 1.0 / np.mean(d**2), 1.0 / np.mean(d)
@@ -168,7 +172,7 @@ def width_grid(X: Any) -> np.ndarray:
 
 
 def draw_labels(y: np.ndarray, per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return labelled rows, and a fold for each, balanced over the classes."""
+    """Return labelled rows and their folds, which are balanced over the classes."""
     rng = np.random.default_rng(seed)
     labelled, folds = [], []
     for label in np.unique(y):
@@ -181,8 +185,8 @@ def draw_labels(y: np.ndarray, per_class: int, seed: int) -> tuple[np.ndarray, n
 Values = tuple[np.ndarray, np.ndarray]
 
 
-class Machine:
-    """One method at one width: its cells are the weights to choose from."""
+class MethodGrid:
+    """One method at one width; its cells are the candidate weights."""
 
     def __init__(self, method: str, X: Any, m: int, draws: int) -> None:
         self.method, self.X, self.m = method, X, m
@@ -202,7 +206,7 @@ class Machine:
             self.squares = euclidean_distances(X, squared=True)
 
     def name_of(self, cell: int) -> str:
-        """Return the weights of a cell in words."""
+        """Return the weights of a cell as text."""
         if self.method == "LapRLS":
             return "γ_A {:g} γ_I {:g}".format(*self.pairs[cell])
         name = f"{WEIGHTS[cell % len(WEIGHTS)]:g}"
@@ -212,10 +216,12 @@ class Machine:
         """Return the mean loss of held-out values."""
         if self.method == "PVM(2)":
             return float(np.maximum(1.0 - values * Y, 0.0).mean())
-        return float(np.mean(np.minimum(np.abs(values - Y), 1e9) ** 2))  # which may overflow
+        return float(
+            np.mean(np.minimum(np.abs(values - Y), 1e9) ** 2)
+        )  # limited, so that it does not overflow
 
     def set_width(self, b: float) -> None:
-        """Do what all draws share."""
+        """Compute what all draws share."""
         self.kernel = GaussianKernel(b)
         if self.method not in ("LGC", "LapRLS"):
             return
@@ -239,7 +245,7 @@ class Machine:
         Y: np.ndarray,
         fold: np.ndarray,
     ) -> Iterator[Values]:
-        """Yield held-out values of the labelled rows, and values of the others."""
+        """Yield held-out values of the labelled rows and values of the others, for every cell."""
         T = Y[labelled]
         if self.method in ("LGC", "NYS-LGC"):
             one_hot = (T + 1.0) / 2.0
@@ -281,7 +287,7 @@ class Machine:
                         yield hinge(P[labelled], P[others], T, fold, C)
 
     def _features(self, points: np.ndarray, normalise: bool) -> np.ndarray:
-        """Return features of all rows in which the penalty of PVM is the squared norm."""
+        """Return features of all rows for which the penalty of PVM is the squared norm."""
         similarities = Similarities(self.kernel, points, normalise)
         rows = RowBlocks.of(self.X)
         graph = LowRankGraph.build(rows, Similarities(self.kernel, points))
@@ -289,7 +295,7 @@ class Machine:
         return similarities(self.X) @ penalty_root(plus, minus, similarities)
 
     def _nystrom(self, landmarks: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues and eigenvectors, up to their lengths, of the low-rank graph."""
+        """Return eigenvalues and unnormalised eigenvectors of the low-rank graph."""
         landmarks = landmarks.toarray() if sp.issparse(landmarks) else landmarks
         similarities = Similarities(self.kernel, landmarks)
         graph = LowRankGraph.build(RowBlocks.of(self.X), similarities)
@@ -308,7 +314,7 @@ class Machine:
         T: np.ndarray,
         fold: np.ndarray,
     ) -> Ridge:
-        """Return NFI as ridge regression: its kernel is the inverse of the graph's terms."""
+        """Return NFI as ridge regression whose kernel is the inverse of the smoothness term."""
         drawn = self.points[draw]
         drawn = drawn[~np.isin(drawn, labelled)][: max(self.m - len(labelled), 0)]
         S = np.concatenate([labelled, drawn])
@@ -326,7 +332,7 @@ class Machine:
 
 
 class Ridge:
-    """Kernel ridge regression for many ridges: held-out values, and values of other rows."""
+    """Kernel ridge regression for many penalties: held-out values and values of other rows."""
 
     def __init__(self, R: np.ndarray, cross: np.ndarray, T: np.ndarray, fold: np.ndarray) -> None:
         self.parts = []
@@ -345,7 +351,7 @@ class Ridge:
         self.shape = T.shape
 
     def __call__(self, ridge: float) -> Values:
-        """Return the values for one ridge."""
+        """Return the values for one penalty."""
         held_out = np.empty(self.shape)
         for test, left, values, right in self.parts:
             held_out[test] = left @ (right / (values + ridge)[:, None])
@@ -353,7 +359,7 @@ class Ridge:
 
 
 def hinge(P: np.ndarray, Q: np.ndarray, T: np.ndarray, fold: np.ndarray, C: float) -> Values:
-    """Return held-out values and values of other rows of PVM with hinge loss, two classes."""
+    """Return held-out values and values of other rows: PVM with the hinge loss, two classes."""
     held_out, y = np.zeros(T.shape), T[:, 1:]
 
     def values(rows: Any, P_new: np.ndarray) -> np.ndarray:
@@ -387,19 +393,20 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
 def growth(data: DataFolder, draws: int, **axes: Sequence[int]) -> Outcome:
     """Return error and seconds of PVMClassifier by rows, labels and prototypes (Fig. 2).
 
-    Default parameters, 200 prototypes, 50 labels a class and all rows but for what is on the axis.
+    Default parameters with 200 prototypes, 50 labels per class and all rows, except for the
+    quantity on the axis. The names of axes and curves are those of stored jobs.
     """
     X, y, train = data.load("mnist.npz", "X", "y", "train")
     keep = train & np.isin(y, DIGITS)
     X, y = X[keep].astype(np.float32) / 255.0, y[keep].astype(int)
-    PVMClassifier().fit(X[:500], y[:500])  # threads and libraries are loaded
+    PVMClassifier().fit(X[:500], y[:500])  # loads libraries and starts threads
     curves: dict[str, Any] = {}
-    for axis, places in axes.items():
+    for axis, sizes in axes.items():
         rows = []
-        for place in places:
-            setting = {"rows": len(X), "labels a class": 50, "prototypes": 200, axis: place}
+        for size in sizes:
+            setting = {"rows": len(X), "labels a class": 50, "prototypes": 200, axis: size}
             rows.append([_one_fit(X, y, setting, seed) for seed in range(draws)])
-        curves[axis] = {"places": list(places), "error and seconds": rows}
+        curves[axis] = {"places": list(sizes), "error and seconds": rows}
     return Outcome(curves=curves)
 
 
@@ -426,13 +433,18 @@ def draw_growth(figure: Any, curves: Mapping[str, Any]) -> None:
     panels[0].plot(curves["rows"]["places"], rows[:, :, 1].min(axis=1), "o-")
     panels[0].set(xlabel="rows", ylabel="seconds", title="(a) time", ylim=(0, None))
     for ax, letter, axis in zip(panels[1:], "bcd", curves, strict=True):
-        places, found = curves[axis]["places"], np.array(curves[axis]["error and seconds"])
+        sizes, found = curves[axis]["places"], np.array(curves[axis]["error and seconds"])
         errors = found[:, :, 0]
-        ax.errorbar(places, errors.mean(axis=1), errors.std(axis=1), fmt="o-", capsize=3)
-        ax.set(xlabel=axis, ylabel="error (%)", title=f"({letter}) error", ylim=(0, None))
+        ax.errorbar(sizes, errors.mean(axis=1), errors.std(axis=1), fmt="o-", capsize=3)
+        ax.set(
+            xlabel=axis.replace(" a ", " per "),
+            ylabel="error (%)",
+            title=f"({letter}) error",
+            ylim=(0, None),
+        )
         if axis != "rows":
             ax.set_xscale("log")
-            ax.set_xticks(places, [str(place) for place in places])
+            ax.set_xticks(sizes, [str(size) for size in sizes])
             ax.minorticks_off()
     for ax in panels:
         ax.grid(alpha=0.4)

@@ -1,4 +1,4 @@
-"""Jobs are run once, kept for good, and a killed run goes on where it was."""
+"""Jobs run once, their records are stored, and a killed run continues where it was."""
 
 import json
 import os
@@ -10,19 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from runner_jobs import crash, doubled, fail, process_id
 
-from helpers.bench_jobs import crash, doubled, fail, name_of_process
-from lapwing.bench import Job, Store, run_jobs
-from lapwing.bench.data import DataFolder
+from experiments import Job, Store, run_jobs
+from experiments.data import DataFolder
 
-TESTS = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_jobs(monkeypatch):
-    """The processes that are started import the module of the jobs by its name."""
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    monkeypatch.setenv("PYTHONPATH", path)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def job(name, work=doubled, files=(), **settings):
@@ -33,7 +26,7 @@ def run(jobs, folder, **options):
     return run_jobs(jobs, DataFolder(folder), Store(folder / "store.jsonl"), **options)
 
 
-def test_outcomes_come_back_and_are_not_run_again(tmp_path):
+def test_outcomes_are_returned_and_jobs_not_run_again(tmp_path):
     jobs = [job("a", number=1.0), job("b", number=2.0)]
     records = run(jobs, tmp_path, processes=2)
     assert [records[j.key]["values"] for j in jobs] == [{"error": [2.0]}, {"error": [4.0]}]
@@ -52,23 +45,25 @@ def test_other_settings_are_another_job(tmp_path):
 
 
 def test_each_job_has_a_process_of_its_own(tmp_path):
-    jobs = [job("a", name_of_process), job("b", name_of_process)]
+    jobs = [job("a", process_id), job("b", process_id)]
     found = {record["values"]["process"][0] for record in run(jobs, tmp_path).values()}
     assert len(found) == 2
     assert os.getpid() not in found
 
 
-def test_a_failure_is_told_and_tried_again(tmp_path):
-    told = []
+def test_a_failure_is_reported_and_tried_again(tmp_path):
+    reported = []
     jobs = [job("bad", fail), job("worse", crash), job("good", number=1.0)]
-    records = run(jobs, tmp_path, told=lambda j, record: told.append((j.row, record["status"])))
-    assert dict(told) == {"bad": "failed", "worse": "failed", "good": "done"}
-    assert "ValueError: no such luck" in records[jobs[0].key]["message"]
+    records = run(
+        jobs, tmp_path, report=lambda j, record: reported.append((j.row, record["status"]))
+    )
+    assert dict(reported) == {"bad": "failed", "worse": "failed", "good": "done"}
+    assert "ValueError: bad luck" in records[jobs[0].key]["message"]
     assert "exit code 3" in records[jobs[1].key]["message"]
     assert set(Store(tmp_path / "store.jsonl").read()) == {jobs[2].key}
 
 
-def test_missing_files_are_told(tmp_path):
+def test_missing_files_are_reported(tmp_path):
     wanted = job("a", files=("iris.npz",), number=1.0)
     [record] = run([wanted], tmp_path).values()
     assert record["status"] == "missing"
@@ -78,15 +73,15 @@ def test_missing_files_are_told(tmp_path):
     assert record["status"] == "done"
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tmp_path):
+def test_a_store_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path):
     (tmp_path / "store.jsonl").mkdir()
-    told = []
+    reported = []
     with pytest.raises(OSError, match="store"):
-        run([job("a", number=1.0)], tmp_path, told=lambda j, record: told.append(j))
-    assert not told
+        run([job("a", number=1.0)], tmp_path, report=lambda j, record: reported.append(j))
+    assert not reported
 
 
-def test_environment_is_as_before(tmp_path, monkeypatch):
+def test_environment_variables_are_restored(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     run([job("a", number=1.0)], tmp_path)
@@ -94,7 +89,7 @@ def test_environment_is_as_before(tmp_path, monkeypatch):
     assert "MKL_NUM_THREADS" not in os.environ
 
 
-def test_a_cut_line_is_left_out_and_does_not_spoil_the_next(tmp_path):
+def test_an_incomplete_line_is_skipped_and_does_not_spoil_the_next(tmp_path):
     store = Store(tmp_path / "store.jsonl")
     store.add({"key": "a", "values": {}})
     whole = store.path.read_bytes()
@@ -108,9 +103,9 @@ def test_a_cut_line_is_left_out_and_does_not_spoil_the_next(tmp_path):
 
 SCRIPT = """
     from pathlib import Path
-    from helpers.bench_jobs import slow
-    from lapwing.bench import Job, Store, run_jobs
-    from lapwing.bench.data import DataFolder
+    from runner_jobs import slow
+    from experiments import Job, Store, run_jobs
+    from experiments.data import DataFolder
 
     if __name__ == "__main__":
         folder = Path({folder!r})
@@ -120,22 +115,24 @@ SCRIPT = """
 """
 
 
-def test_a_killed_run_loses_the_job_it_was_in(tmp_path):
+def test_a_killed_run_loses_only_the_running_job(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT.format(folder=str(tmp_path))))
     start = [sys.executable, str(script)]
-    process = subprocess.Popen(start)
+    folders = [str(ROOT / "tests"), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    process = subprocess.Popen(start, env=env)
     store = Store(tmp_path / "store.jsonl")
     _wait_until(lambda: len(store.read()) >= 2 and len(_started(tmp_path)) > len(store.read()))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    time.sleep(1.0)  # the job in flight must not write any more
+    time.sleep(1.0)  # the running job must not write any more
     kept = store.read()
     begun = _started(tmp_path)
     assert len(begun) - len(kept) <= 1
     running = begun[-1]
-    _wait_until(lambda: not _alive(running["process"]))  # it ends with the one that started it
-    subprocess.run(start, check=True, timeout=120)
+    _wait_until(lambda: not _alive(running["process"]))  # it ends with its parent
+    subprocess.run(start, check=True, timeout=120, env=env)
     assert len(store.read()) == 6
     runs = [entry["number"] for entry in _started(tmp_path)]
     assert sorted(set(runs)) == list(range(6))
@@ -156,7 +153,7 @@ def _alive(process):
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # A process that has ended and is not yet collected is no longer running.
+    # A zombie has ended, but its parent has not collected it yet.
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -166,5 +163,5 @@ def _alive(process):
 def _wait_until(done, seconds=90.0):
     end = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.05)

@@ -1,17 +1,18 @@
-"""Lapwing beside what a user would pick instead, on the same splits, tuned on labelled rows only.
+"""Lapwing and what a user would use instead, on the same splits, tuned on labelled rows only.
 
-A quarter of the rows, of 2 000 at most, is kept back as new rows; of the others 1, 2, 5 or 10 a
-class are labelled. Every method sees the same rows, scaled in the same way. Lapwing's default has
-no parameter set; beside it stands the supervised machine that it would choose. Parameters of the
-others are chosen by cross-validation over the labelled rows, with as many folds as there are labels
-a class, five at most; with one label a class there is nothing to hold out, and nothing is chosen.
-LabelSpreading and LabelPropagation have nearest neighbours instead of their default kernel, which
-does worse. The threshold of SelfTrainingClassifier is its default, and so is all of graphlearning's
-Poisson learning but ten neighbours. Folds of the graph methods hide labels and keep the rows; those
-of the others hide the rows. Columns of tables are scaled by all rows, new ones included; no label
-is used.
-Seconds are those of choosing and fitting; memory is the peak of a process that does nothing else,
-data and libraries included.
+A quarter of the rows (of at most 2 000) is kept back as new rows; of the others 1, 2, 5 or 10 per
+class are labelled. Every method sees the same rows, scaled in the same way. Lapwing's default runs
+without any parameter set, and so does the supervised classifier that it would select. Parameters of
+the other methods are selected by cross-validation over the labelled rows, with as many folds as
+there are labels per class, at most five; with one label per class nothing can be held out and
+nothing is selected. LabelSpreading and LabelPropagation use nearest neighbours instead of their
+default kernel, which does worse. SelfTrainingClassifier has its default threshold, and
+graphlearning's Poisson learning its defaults with ten neighbours. Folds of the graph methods hide
+labels and keep the rows; those of the other methods hide the rows. Columns of tables are scaled by
+the statistics of all rows, new rows included; no label is used.
+
+Seconds are those of selection and fit. Memory is the peak of a process that does nothing else, data
+and libraries included.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from ..selection import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
+from lapwing.selection import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
+
 from .data import DataFolder, few_labels
 from .jobs import Job, Outcome
 
@@ -55,9 +57,9 @@ FILES: dict[str, str | None] = {
     "breast cancer": None,
     "madelon-like": None,
 }
-#: Those that were not looked at before the default was finished.
+#: Data sets that were first used after the default was finished.
 UNSEEN = ("USPS", "COIL", "MNIST", "breast cancer", "madelon-like")
-#: Sets whose columns have one unit, and are not scaled one by one.
+#: Data sets whose columns share one unit; they are scaled together.
 _IMAGES = ("digits", "USPST", "COIL20", "MNIST")
 MOST_ROWS = 2_000
 LABELS = (1, 2, 5, 10)
@@ -67,7 +69,7 @@ OURS, ALONE = "Lapwing", "Lapwing, supervised"
 
 
 def jobs(mode: str) -> list[Job]:
-    """Return the jobs: each method on each set with each number of labels."""
+    """Return the jobs: every method on every data set with every number of labels."""
     sets = list(FILES)[:2] if mode == "quick" else list(FILES)
     methods = [m for m in METHODS if m != "graphlearning" or _has_graphlearning()]
     return [
@@ -97,7 +99,7 @@ def measure(data: DataFolder, name: str, per_class: int, method: str, draws: int
         marks = few_labels(y[train], per_class, rng)
         hidden = marks == -1
         if method == "graphlearning":
-            importlib.import_module(method)  # not a part of the time
+            importlib.import_module(method)  # not part of the time
         start = time.perf_counter()
         on_train, predict = METHODS[method](X[train], marks, min(per_class, 5))
         values["seconds"].append(time.perf_counter() - start)
@@ -109,10 +111,10 @@ def measure(data: DataFolder, name: str, per_class: int, method: str, draws: int
 
 
 def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
-    """Return rows, scaled as a user would, and classes from 0."""
+    """Return rows, scaled as a user would scale them, and class codes from 0."""
     file = FILES[name]
     if file is None:
-        X, y = _MADE[name]()
+        X, y = _GENERATED[name]()
     else:
         X, [y] = data.rows(file), data.load(file, "y")
     y = np.unique(y, return_inverse=True)[1]
@@ -128,7 +130,7 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
 
 
 def _madelon_like() -> tuple[np.ndarray, np.ndarray]:
-    """Sixteen clusters a class at corners of a cube in five columns; eighty columns of noise."""
+    """Sixteen clusters per class at corners of a cube in five columns; eighty columns of noise."""
     return make_classification(
         MOST_ROWS,
         100,
@@ -139,24 +141,24 @@ def _madelon_like() -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-#: Sets that need no file.
-_MADE: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
+#: Data sets that need no file.
+_GENERATED: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
     "digits": partial(load_digits, return_X_y=True),
     "breast cancer": partial(load_breast_cancer, return_X_y=True),
     "madelon-like": _madelon_like,
 }
 
-#: Labels of the training rows, and a function for new ones, if the method has one.
+#: Predictions for the training rows, and a function for new rows if the method has one.
 Fitted = tuple[np.ndarray, Callable[[Any], np.ndarray] | None]
 
 
-def _supervised(machine: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Any:
-    """Return a supervised machine fitted to the labelled rows."""
+def _supervised(model: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Any:
+    """Return a supervised model fitted to the labelled rows."""
     labelled = y != -1
     if folds > 1:
         cv = StratifiedKFold(folds, shuffle=True, random_state=0)
-        machine = GridSearchCV(machine, dict(grid), cv=cv)
-    return machine.fit(X[labelled], y[labelled])
+        model = GridSearchCV(model, dict(grid), cv=cv)
+    return model.fit(X[labelled], y[labelled])
 
 
 _SVC_GRID: dict[str, list] = {"C": [0.1, 1.0, 10.0, 100.0], "kernel": ["linear", "rbf"]}
@@ -165,49 +167,49 @@ _LOGISTIC_GRID = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
 
 def svc(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's SVC."""
-    machine = _supervised(SVC(), _SVC_GRID, X, y, folds)
-    return machine.predict(X), machine.predict
+    model = _supervised(SVC(), _SVC_GRID, X, y, folds)
+    return model.predict(X), model.predict
 
 
 def logistic(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's LogisticRegression."""
-    machine = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
-    return machine.predict(X), machine.predict
+    model = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
+    return model.predict(X), model.predict
 
 
 def self_training(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's SelfTrainingClassifier around a tuned LogisticRegression."""
     base = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
     base = getattr(base, "best_estimator_", base)
-    machine = SelfTrainingClassifier(base).fit(X, y)
-    return machine.predict(X), machine.predict
+    model = SelfTrainingClassifier(base).fit(X, y)
+    return model.predict(X), model.predict
 
 
-def _spread(machine: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Fitted:
+def _spread(model: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Fitted:
     if folds > 1:
         cv = LabeledKFold(folds, shuffle=True, random_state=0)
-        machine = GridSearchCV(
-            machine, dict(grid), cv=cv, scoring=labeled_scorer("accuracy"), error_score=0.0
+        model = GridSearchCV(
+            model, dict(grid), cv=cv, scoring=labeled_scorer("accuracy"), error_score=0.0
         )
-    machine.fit(X, y)
-    fitted = getattr(machine, "best_estimator_", machine)
+    model.fit(X, y)
+    fitted = getattr(model, "best_estimator_", model)
     return fitted.transduction_, fitted.predict
 
 
 def label_spreading(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's LabelSpreading over nearest neighbours."""
-    machine = LabelSpreading(kernel="knn", max_iter=200)
-    return _spread(machine, {"n_neighbors": [5, 10, 20], "alpha": [0.2, 0.9]}, X, y, folds)
+    model = LabelSpreading(kernel="knn", max_iter=200)
+    return _spread(model, {"n_neighbors": [5, 10, 20], "alpha": [0.2, 0.9]}, X, y, folds)
 
 
 def label_propagation(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's LabelPropagation over nearest neighbours."""
-    machine = LabelPropagation(kernel="knn", max_iter=1000)
-    return _spread(machine, {"n_neighbors": [5, 10, 20]}, X, y, folds)
+    model = LabelPropagation(kernel="knn", max_iter=1000)
+    return _spread(model, {"n_neighbors": [5, 10, 20]}, X, y, folds)
 
 
 def graph_learning(X: Any, y: np.ndarray, folds: int) -> Fitted:
-    """Fit Poisson learning of the package graphlearning, which labels its rows and no others."""
+    """Fit Poisson learning of the package graphlearning, which predicts its training rows only."""
     import graphlearning
 
     X = X.toarray() if sp.issparse(X) else X
@@ -221,15 +223,15 @@ def _has_graphlearning() -> bool:
 
 
 def lapwing(X: Any, y: np.ndarray, folds: int) -> Fitted:
-    """Fit SemiSupervisedClassifier as it comes."""
-    machine = SemiSupervisedClassifier().fit(X, y)
-    return machine.transduction_, machine.predict
+    """Fit SemiSupervisedClassifier with its defaults."""
+    model = SemiSupervisedClassifier().fit(X, y)
+    return model.transduction_, model.predict
 
 
 def lapwing_alone(X: Any, y: np.ndarray, folds: int) -> Fitted:
-    """Fit the supervised machine of SemiSupervisedClassifier."""
-    machine = SemiSupervisedClassifier("supervised").fit(X, y)
-    return machine.transduction_, machine.predict
+    """Fit the supervised candidate of SemiSupervisedClassifier."""
+    model = SemiSupervisedClassifier("supervised").fit(X, y)
+    return model.transduction_, model.predict
 
 
 METHODS: dict[str, Callable[[Any, np.ndarray, int], Fitted]] = {
@@ -245,7 +247,7 @@ METHODS: dict[str, Callable[[Any, np.ndarray, int], Fitted]] = {
 
 
 def draw(figure: Any, table: Mapping[tuple[str, int, str], float]) -> None:
-    """Draw accuracy on unlabelled rows by labels a class, a panel for each set."""
+    """Draw accuracy on unlabelled rows by labels per class, one panel per data set."""
     sets = list(dict.fromkeys(name for name, _, _ in table))
     columns = min(4, len(sets))
     figure.set_size_inches(3.4 * columns, 3.0 * -(-len(sets) // columns) + 0.8)
@@ -258,7 +260,7 @@ def draw(figure: Any, table: Mapping[tuple[str, int, str], float]) -> None:
             ax.plot(*np.array(points).T, marker="o", label=method, **style)
         ax.set_title(name)
         ax.set_xticks(LABELS)
-        ax.set_xlabel("labels a class")
+        ax.set_xlabel("labels per class")
         ax.grid(alpha=0.3)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)

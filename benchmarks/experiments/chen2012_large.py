@@ -1,27 +1,28 @@
-"""Chen, Tsang and Xu (2012), §V-C: large sets and few labels, in the graph and outside it.
+"""Chen, Tsang and Xu (2012), §V-C: large data sets and few labels, in the graph and outside it.
 
-In each round ten labels a class (a digit for MNIST) and 1000 validation rows are drawn. Parameters
-are chosen from the paper's grids by the mean error on the validation rows over all rounds, those of
-Eigenfunction by the errors shown, as in the paper. Errors are those on the rows that are neither
-labelled nor validation rows. For extended USPS the same machines also predict the 266 079 shifted
-training images, which no graph has seen (Table IV).
+In each round ten labels per class (per digit for MNIST) and 1000 validation rows are drawn.
+Parameters are selected from the paper's grids by the mean error on the validation rows over all
+rounds, those of Eigenfunction by the errors shown, as in the paper. Errors are those on the rows
+that are neither labelled nor validation rows. For extended USPS the same models also predict the
+266 079 shifted training images, which are in no graph (Table IV).
 
-What differs from the paper:
+Differences from the paper:
 
-* It chooses with the labelled and the validation rows alone. The best μ of LapESVR depends on the
-  number of rows of the graph: on FACEMIT that choice is a constant machine. Here the graph holds
-  all rows, and the choice is made with LapERLS, the same machine with another loss, on 4000 rows of
-  it: one factorisation for each C serves all λ and μ. Ties go to the larger μ, the smaller C and λ.
+* It selects with the labelled and the validation rows only. The best μ of LapESVR depends on the
+  number of rows of the graph: on FACEMIT that selection gives a constant function. Here the graph
+  contains all rows, and the selection uses LapERLS, the same model with another loss, on 4000 of
+  the rows: one factorisation per C serves all λ and μ. Ties go to the larger μ, then to the
+  smaller C and λ.
 * The validation rows stay in the large graph as unlabelled rows, so that one graph and one set of
   eigenvectors serve all rounds. They also stay among the unlabelled rows of the other methods.
-* ε, of which the paper says nothing, is 0.1, the default of LIBSVM.
-* Images of FACEMIT are equalised (each pixel is its rank in the image), as the files that the
-  authors of the set give for learning are said to be. On raw pixels no choice of parameters that
-  was tried came below 7 %; the equalisation was adopted after seeing that.
-* Eigenfunction has at most 256 principal axes and 512 functions, and parameters of the anchor
+* The paper does not give ε; it is 0.1, the default of LIBSVM.
+* Images of FACEMIT are equalised (each pixel is replaced by its rank in the image), as the training
+  files published by the authors of the data set are said to be. On raw pixels no parameters that
+  were tried gave an error below 7 %; the equalisation was adopted after seeing that.
+* Eigenfunction uses at most 256 principal axes and 512 functions, and parameters of the anchor
   graph are the defaults of `AnchorGraphClassifier`.
 
-The kernel is rbf of width n²/Σ‖xᵢ − xⱼ‖², the graph and the number of eigenvectors are those of
+The kernel is rbf of width n²/Σ‖xᵢ − xⱼ‖²; the graph and the number of eigenvectors are those of
 Table I and §V-C: 6 neighbours and 10 eigenvectors, for MNIST 20 and 20. The weights of the graph
 are exp(−d/2σ²) with d not squared, as the paper prints them.
 """
@@ -39,23 +40,24 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.svm import SVR
 
-from ..estimators import (
+from lapwing.estimators import (
     AnchorGraphClassifier,
     LapESVC,
     LapRLSClassifier,
     LapSVC,
 )
-from ..graphs import KNNGraph
-from ..kernels import GaussianKernel, gram_operator
-from ..losses import SquaredLoss
-from ..solvers import EmbeddedRidge, block_solution
-from ..spaces import label_precision, reduced_precision
-from .chen2012_book import EPSILON, NAME, PULLS, SIZES, STRENGTHS, Eigenfunctions
+from lapwing.graphs import KNNGraph
+from lapwing.kernels import GaussianKernel, gram_operator
+from lapwing.losses import SquaredLoss
+from lapwing.solvers import EmbeddedRidge, block_solution
+from lapwing.spaces import label_precision, reduced_precision
+
+from .chen2012_book import EPSILON, LABEL_STRENGTHS, NAME, SIZES, STRENGTHS, Eigenfunctions
 from .data import DataFolder, error, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
 from .jobs import Job, Outcome
 
-#: file, neighbours, eigenvectors.
+#: File, neighbours, eigenvectors.
 SETS = {
     "FACEMIT": ("facemit.npz", 6, 10),
     "MNIST1": ("mnist.npz", 20, 20),
@@ -71,7 +73,7 @@ METHODS = (
     *(f"AnchorGraphReg({m})" for m in ANCHORS),
     "LapESVR",
 )
-#: Rounds of the paper, and those of standard mode on FACEMIT and on the larger sets.
+#: Rounds of the paper, and those of standard mode on FACEMIT and on the larger data sets.
 ROUNDS = 10
 STANDARD_ROUNDS = {
     "SVR(Linear)": (10, 10),
@@ -86,12 +88,12 @@ STANDARD_ROUNDS = {
     "PLapSVM": (0, 0),
 }
 THINNED = {
-    "quick": "Tables III and IV: one round of 10; on the larger sets supervised methods alone",
-    "standard": "Tables III and IV: fewer rounds than 10 for the slower methods, as the repeats "
-    "tell, 100 bins; 2000 anchors on FACEMIT alone; PLapSVM and 5000 anchors nowhere",
+    "quick": "Tables III and IV: one round of 10; on the larger data sets supervised methods only",
+    "standard": "Tables III and IV: fewer than 10 rounds for the slower methods (see the repeats), "
+    "100 bins; 2000 anchors on FACEMIT only; no PLapSVM and no 5000 anchors",
     "full": "",
 }
-#: Sets and numbers of eigenvectors of Fig. 3, and numbers of rows of Fig. 4.
+#: Data sets and numbers of eigenvectors of Fig. 3, and numbers of rows of Fig. 4.
 FIGURES: dict[str, tuple[tuple[str, ...], list[int], list[int]]] = {
     "standard": (("FACEMIT",), [4, 10, 30, 100], [1000, 3000, 10000, 30000]),
     "full": (
@@ -101,14 +103,14 @@ FIGURES: dict[str, tuple[tuple[str, ...], list[int], list[int]]] = {
     ),
 }
 FIGURES_THINNED = {
-    "standard": "Fig. 3: one round, FACEMIT alone, 4 numbers of eigenvectors; Fig. 4: one round, "
+    "standard": "Fig. 3: one round, FACEMIT only, 4 numbers of eigenvectors; Fig. 4: one round, "
     "up to 30 000 rows, a tenth of the new rows",
     "full": "Fig. 3: one round, FACEMIT and extended USPS; Fig. 4: one round, a tenth of the new "
     "rows",
 }
 N_VALIDATION = 1000
 N_PART = 4000
-#: Shifted training images that are predicted at once.
+#: Training images whose shifted copies are predicted at once.
 IMAGES = 200
 
 
@@ -132,21 +134,19 @@ def jobs(mode: str) -> list[Job]:
             found.append(Job(NAME, name, method, measure, settings, (file,), THINNED[mode]))
     if mode != "quick":
         names, counts, sizes = FIGURES[mode]
-        told = FIGURES_THINNED[mode]
+        thinned = FIGURES_THINNED[mode]
         for name in names:
             settings = {"name": name, "counts": counts}
             files = (SETS[name][0],)
-            found.append(Job(NAME, name, "figure 3", counts_of, settings, files, told))
-        job = Job(
-            NAME, "extended USPS", "figure 4", unlabelled, {"sizes": sizes}, ("usps.npz",), told
-        )
-        found.append(job)
+            found.append(Job(NAME, name, "figure 3", counts_of, settings, files, thinned))
+        settings, files = {"sizes": sizes}, ("usps.npz",)
+        found.append(Job(NAME, "extended USPS", "figure 4", unlabelled, settings, files, thinned))
     return found
 
 
 @dataclass
 class Round:
-    """One draw: labelled rows, validation rows, and the rows that are counted."""
+    """One draw: labelled rows, validation rows, and the rows on which errors are counted."""
 
     labelled: np.ndarray
     validation: np.ndarray
@@ -154,7 +154,7 @@ class Round:
 
 
 class Task:
-    """One set with its rounds."""
+    """One data set with its rounds."""
 
     def __init__(
         self, data: DataFolder, name: str, rounds: int, bins: Sequence[int] = (100,)
@@ -172,7 +172,7 @@ class Task:
         return Round(labelled, rest[:N_VALIDATION], np.sort(rest[N_VALIDATION:]))
 
     def marks(self, draw: Round) -> np.ndarray:
-        """Return labels of all rows, -1 for those without."""
+        """Return labels of all rows, -1 for unlabelled rows."""
         marks = np.full(len(self.y), -1)
         marks[draw.labelled] = self.y[draw.labelled]
         return marks
@@ -191,34 +191,34 @@ def printed_graph(X: np.ndarray, neighbors: int) -> KNNGraph:
     return KNNGraph.from_affinity(W)
 
 
-#: From rows to classes 0 and 1.
+#: From rows to class codes 0 and 1.
 Predict = Callable[[np.ndarray], np.ndarray]
 
 
 def measure(data: DataFolder, name: str, method: str, rounds: int, bins: Sequence[int]) -> Outcome:
-    """Return the errors of a method on a set, and on new rows where there are some."""
+    """Return the errors of a method on a data set, and on new rows if there are any."""
     task = Task(data, name, rounds, bins)
-    fit, remark = _chosen(task, method)
+    fit, remark = _selected(task, method)
     values: dict[str, list[float]] = {"error": [], "seconds": []}
-    machines: list[Predict] = []
+    models: list[Predict] = []
     for draw in task.rounds:
         start = time.perf_counter()
         decisions, predict = fit(draw)
         values["seconds"].append(time.perf_counter() - start)
         values["error"].append(error(decisions[draw.counted], task.y[draw.counted]))
-        machines.append(predict)
+        models.append(predict)
     if name == "extended USPS" and method not in ("LapRLS(Linear)", "Eigenfunction"):
-        errors, seconds = _on_new_rows(data, machines)
+        errors, seconds = _on_new_rows(data, models)
         values["error on new rows"], values["seconds a new row"] = errors, [seconds]
     return Outcome(values, remark)
 
 
-#: From a round to the decisions on all rows and a function for new ones.
+#: From a round to the predictions for all rows and a function for new ones.
 Fit = Callable[[Round], tuple[np.ndarray, Predict]]
 
 
-def _chosen(task: Task, method: str) -> tuple[Fit, str]:
-    """Return a method with its parameters chosen, and a remark on them."""
+def _selected(task: Task, method: str) -> tuple[Fit, str]:
+    """Return a method with selected parameters, and a remark on them."""
     if method.startswith("SVR"):
         return _svr(task, "linear" if method == "SVR(Linear)" else "rbf")
     if method == "LapRLS(Linear)":
@@ -229,24 +229,24 @@ def _chosen(task: Task, method: str) -> tuple[Fit, str]:
         return _eigenfunction(task)
     if method.startswith("AnchorGraphReg"):
         n_anchors = int(method.split("(")[1].rstrip(")"))
-        return partial(_fit_machine, task, AnchorGraphClassifier(n_anchors)), "defaults"
+        return partial(_fit_model, task, AnchorGraphClassifier(n_anchors)), "defaults"
     graph = task.graph()
-    chosen = choose_embedded(task, graph, task.n_eigenvectors)
-    machine = LapESVC(graph=graph, gamma=task.gamma, n_eigenvectors=task.n_eigenvectors, **chosen)
-    remark = ", ".join(f"{key} {value:g}" for key, value in chosen.items())
-    return partial(_fit_machine, task, machine), remark
+    selected = select_embedded(task, graph, task.n_eigenvectors)
+    model = LapESVC(graph=graph, gamma=task.gamma, n_eigenvectors=task.n_eigenvectors, **selected)
+    remark = ", ".join(f"{key} {value:g}" for key, value in selected.items())
+    return partial(_fit_model, task, model), remark
 
 
-def _fit_machine(task: Task, machine: Any, draw: Round) -> tuple[np.ndarray, Predict]:
-    model = type(machine)(**machine.get_params(deep=False)).fit(task.X, task.marks(draw))
+def _fit_model(task: Task, model: Any, draw: Round) -> tuple[np.ndarray, Predict]:
+    model = type(model)(**model.get_params(deep=False)).fit(task.X, task.marks(draw))
     return model.transduction_, model.predict
 
 
 def _svr(task: Task, kernel: str) -> tuple[Fit, str]:
     def fit(C: float, draw: Round) -> Predict:
-        machine = SVR(C=C, kernel=kernel, gamma=task.gamma, epsilon=EPSILON)
-        machine.fit(task.X[draw.labelled], 2.0 * task.y[draw.labelled] - 1.0)
-        return lambda X: (machine.predict(X) > 0).astype(int)
+        model = SVR(C=C, kernel=kernel, gamma=task.gamma, epsilon=EPSILON)
+        model.fit(task.X[draw.labelled], 2.0 * task.y[draw.labelled] - 1.0)
+        return lambda X: (model.predict(X) > 0).astype(int)
 
     def on_validation(C: float) -> float:
         return _mean_error(task, lambda draw: fit(C, draw)(task.X[draw.validation]))
@@ -265,7 +265,7 @@ def _mean_error(task: Task, predicted: Callable[[Round], np.ndarray]) -> float:
 
 
 def _lap_rls_linear(task: Task) -> tuple[Fit, str]:
-    """Weights chosen on labelled and validation rows, as in the paper."""
+    """Linear LapRLS, weights selected on labelled and validation rows, as in the paper."""
     points = list(product(WEIGHTS, WEIGHTS))
     errors = np.zeros(len(points))
     for draw in task.rounds:
@@ -277,14 +277,14 @@ def _lap_rls_linear(task: Task) -> tuple[Fit, str]:
             values, _, _ = grid.solve(SquaredLoss(), targets, ambient, smooth)
             errors[k] += error(values[l:, 0] > 0, task.y[draw.validation] == 1)
     ambient, smooth = points[int(errors.argmin())]
-    machine = LapRLSClassifier(
+    model = LapRLSClassifier(
         kernel="linear", graph=task.graph(), reg_ambient=ambient, reg_manifold=smooth
     )
-    return partial(_fit_machine, task, machine), f"γ_A {ambient:g}, γ_I {smooth:g}"
+    return partial(_fit_model, task, model), f"γ_A {ambient:g}, γ_I {smooth:g}"
 
 
 def _lap_svm_pcg(task: Task) -> tuple[Fit, str]:
-    """LapSVM by PCG with the stability check, weights chosen on labelled and validation rows."""
+    """LapSVM by PCG with the stability check, weights selected on labelled and validation rows."""
     points = list(product(WEIGHTS, WEIGHTS))
     errors = np.zeros(len(points))
     pcg: dict[str, Any] = {"solver": "pcg", "stopping": "stability", "tol": 0.0}
@@ -294,16 +294,16 @@ def _lap_svm_pcg(task: Task) -> tuple[Fit, str]:
         l, part = len(draw.labelled), printed_graph(task.X[rows], task.neighbors)
         marks = np.where(np.arange(len(rows)) < l, task.y[rows], -1)
         for k, (ambient, smooth) in enumerate(points):
-            machine = LapSVC(graph=part, reg_ambient=ambient, reg_manifold=smooth, **pcg)
-            machine.fit(task.X[rows], marks)
-            errors[k] += error(machine.transduction_[l:], task.y[draw.validation])
+            model = LapSVC(graph=part, reg_ambient=ambient, reg_manifold=smooth, **pcg)
+            model.fit(task.X[rows], marks)
+            errors[k] += error(model.transduction_[l:], task.y[draw.validation])
     ambient, smooth = points[int(errors.argmin())]
-    machine = LapSVC(graph=task.graph(), reg_ambient=ambient, reg_manifold=smooth, **pcg)
-    return partial(_fit_machine, task, machine), f"γ_A {ambient:g}, γ_I {smooth:g}"
+    model = LapSVC(graph=task.graph(), reg_ambient=ambient, reg_manifold=smooth, **pcg)
+    return partial(_fit_model, task, model), f"γ_A {ambient:g}, γ_I {smooth:g}"
 
 
 def _eigenfunction(task: Task) -> tuple[Fit, str]:
-    """λ and the bins chosen by the errors shown, as in the paper."""
+    """Eigenfunction, λ and the bins selected by the errors shown, as in the paper."""
     best: tuple[float, Fit, str] | None = None
     for n_bins in task.bins:
         functions = Eigenfunctions(task.X, n_bins)
@@ -323,9 +323,9 @@ def _eigenfunction(task: Task) -> tuple[Fit, str]:
     return best[1], best[2] + ", by the errors shown"
 
 
-def choose_embedded(task: Task, graph: KNNGraph, n_eigenvectors: int) -> dict[str, Any]:
-    """Return C, λ and μ with the least mean error of LapERLS on the validation rows."""
-    grid = list(product(SIZES, SIZES, PULLS))
+def select_embedded(task: Task, graph: KNNGraph, n_eigenvectors: int) -> dict[str, Any]:
+    """Return C, λ and μ with the smallest mean error of LapERLS on the validation rows."""
+    grid = list(product(SIZES, SIZES, LABEL_STRENGTHS))
     errors = np.zeros(len(grid))
     values, vectors = graph.eigenpairs(n_eigenvectors)
     kernel = GaussianKernel(task.gamma, task.X.mean(axis=0, dtype=np.float64))
@@ -333,24 +333,24 @@ def choose_embedded(task: Task, graph: KNNGraph, n_eigenvectors: int) -> dict[st
         labelled, validation = draw.labelled, draw.validation
         others = np.random.default_rng(0).permutation(draw.counted)
         rows = np.concatenate([labelled, validation, others])[:N_PART]
-        held = slice(len(labelled), len(labelled) + len(validation))
+        held_out = slice(len(labelled), len(labelled) + len(validation))
         gram = gram_operator(kernel, kernel.prepare(task.X[rows]), "float64")
         targets = 2.0 * task.y[labelled][:, None] - 1.0
         index, ones = np.arange(len(labelled)), np.ones(len(labelled))
         blocks = {}
-        for C in SIZES:  # each row of the part stands for several
+        for C in SIZES:  # each row of the subset stands for several
             ridge = len(rows) / (len(task.X) * C)
             whole = EmbeddedRidge(
                 gram, ridge, vectors[rows], np.eye(len(values)), index, targets, ones, True
             )
             blocks[C] = whole, *block_solution(whole)
         for k, (mu, C, strength) in enumerate(grid):
-            pull = label_precision(graph.component_, labelled, strength * ones, targets)
-            pull[labelled] = 0.0  # what is left holds parts that no label reaches
-            penalty = reduced_precision(values, vectors, 1, pull, mu)
+            precision = label_precision(graph.component_, labelled, strength * ones, targets)
+            precision[labelled] = 0.0  # the rest fixes components without a label
+            penalty = reduced_precision(values, vectors, 1, precision, mu)
             whole, M, residual = blocks[C]
-            machine = replace(whole, penalty=penalty, label_precision=strength * ones)
-            found = machine.step(1, M, residual, 0.0).function.values[held, 0] > 0
+            problem = replace(whole, penalty=penalty, label_precision=strength * ones)
+            found = problem.step(1, M, residual, 0.0).function.values[held_out, 0] > 0
             errors[k] += np.mean(found != task.y[validation]) / len(task.rounds)
     rounded = errors.round(9).tolist()
     best = min(range(len(grid)), key=lambda k: (rounded[k], -grid[k][0], *grid[k][1:]))
@@ -359,7 +359,7 @@ def choose_embedded(task: Task, graph: KNNGraph, n_eigenvectors: int) -> dict[st
 
 
 def data_set(data: DataFolder, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, classes 0 and 1, and the groups of which ten rows each are labelled."""
+    """Return rows, class codes 0 and 1, and the groups of which ten rows each are labelled."""
     if name == "extended USPS":
         X, y = next(extended_usps(data, train=False))
         return X, y, y
@@ -373,19 +373,19 @@ def data_set(data: DataFolder, name: str) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def shifted(images: np.ndarray, shift: int = 5) -> np.ndarray:
-    """Return square images on a larger canvas at all places, (121 n, 26²) for 16 × 16 pixels.
+    """Return square images at all positions of a larger canvas, (121 n, 26²) for 16 × 16 pixels.
 
-    The canvas is ``shift`` pixels wider on every side and has the darkest value of the images, so
-    that no pixel is lost: the extension of USPS by Tsang, Kwok and Cheung (2005).
+    The canvas is ``shift`` pixels wider on every side, so that no pixel is lost, and has the
+    darkest value of the images: the extension of USPS by Tsang, Kwok and Cheung (2005).
     """
     n, side = len(images), round(images.shape[1] ** 0.5)
-    places, wide = 2 * shift + 1, side + 2 * shift
-    out = np.full((n, places, places, wide, wide), images.min(), dtype=images.dtype)
-    for row, column in product(range(places), range(places)):
+    positions, wide = 2 * shift + 1, side + 2 * shift
+    out = np.full((n, positions, positions, wide, wide), images.min(), dtype=images.dtype)
+    for row, column in product(range(positions), range(positions)):
         out[:, row, column, row : row + side, column : column + side] = images.reshape(
             n, side, side
         )
-    return out.reshape(n * places * places, wide * wide)
+    return out.reshape(n * positions * positions, wide * wide)
 
 
 def extended_usps(
@@ -401,27 +401,27 @@ def extended_usps(
         yield shifted(X[part]), np.repeat(y[part], 121)
 
 
-def _on_new_rows(data: DataFolder, machines: list[Predict]) -> tuple[list[float], float]:
-    """Return the errors on the shifted training images of USPS, and seconds a row."""
-    wrong, seconds, total = np.zeros(len(machines)), 0.0, 0
+def _on_new_rows(data: DataFolder, models: list[Predict]) -> tuple[list[float], float]:
+    """Return the errors on the shifted training images of USPS, and seconds per row."""
+    wrong, seconds, total = np.zeros(len(models)), 0.0, 0
     for X, y in extended_usps(data, train=True, images_at_a_time=IMAGES):
         start = time.perf_counter()
-        wrong += [np.sum(predict(X) != y) for predict in machines]
+        wrong += [np.sum(predict(X) != y) for predict in models]
         seconds += time.perf_counter() - start
         total += len(y)
-    return (100.0 * wrong / total).tolist(), seconds / total / len(machines)
+    return (100.0 * wrong / total).tolist(), seconds / total / len(models)
 
 
 def counts_of(data: DataFolder, name: str, counts: Sequence[int]) -> Outcome:
     """Return error and seconds by the number of eigenvectors, one round (Fig. 3)."""
     task = Task(data, name, 1)
     graph, rows = task.graph(), []
-    graph.eigenpairs(max(counts))  # of which all others are a part
-    chosen = choose_embedded(task, graph, task.n_eigenvectors)
+    graph.eigenpairs(max(counts))  # the graph caches them
+    selected = select_embedded(task, graph, task.n_eigenvectors)
     for count in counts:
-        machine = LapESVC(graph=graph, gamma=task.gamma, n_eigenvectors=count, **chosen)
+        model = LapESVC(graph=graph, gamma=task.gamma, n_eigenvectors=count, **selected)
         start = time.perf_counter()
-        decisions, _ = _fit_machine(task, machine, task.rounds[0])
+        decisions, _ = _fit_model(task, model, task.rounds[0])
         seconds = time.perf_counter() - start
         counted = task.rounds[0].counted
         rows.append((count, error(decisions[counted], task.y[counted]), seconds))
@@ -432,33 +432,33 @@ def unlabelled(data: DataFolder, sizes: Sequence[int]) -> Outcome:
     """Return error on new rows and seconds by the number of rows, one round (Fig. 4)."""
     whole = Task(data, "extended USPS", 1)
     draw, rows = whole.rounds[0], []
-    chosen = choose_embedded(whole, whole.graph(), whole.n_eigenvectors)
+    selected = select_embedded(whole, whole.graph(), whole.n_eigenvectors)
     new = [part for k, part in enumerate(extended_usps(data, True, 50)) if k % 10 == 0]
     X_new, y_new = (np.concatenate(parts) for parts in zip(*new, strict=True))
     for size in sizes:
         part = np.concatenate([draw.labelled, draw.validation, draw.counted])
         part = np.concatenate([part[:20], np.random.default_rng(0).permutation(part[20:])])[:size]
         marks = np.where(np.arange(len(part)) < 20, whole.y[part], -1)
-        machine = LapESVC(
+        model = LapESVC(
             graph=printed_graph(whole.X[part], whole.neighbors),
             gamma=whole.gamma,
             n_eigenvectors=whole.n_eigenvectors,
-            **chosen,
+            **selected,
         )
         start = time.perf_counter()
-        machine.fit(whole.X[part], marks)
+        model.fit(whole.X[part], marks)
         seconds = time.perf_counter() - start
-        rows.append((len(part), error(machine.predict(X_new), y_new), seconds))
+        rows.append((len(part), error(model.predict(X_new), y_new), seconds))
     return Outcome(curves={"axis": "rows", "name": "extended USPS, new rows", "rows": rows})
 
 
 def draw_pair(figure: Any, curves: Mapping[str, Any]) -> None:
     """Draw error and seconds side by side (Figs. 3 and 4)."""
-    places, errors, seconds = np.array(curves["rows"]).T
+    sizes, errors, seconds = np.array(curves["rows"]).T
     left, right = figure.subplots(1, 2)
-    left.semilogx(places, errors, "o-")
+    left.semilogx(sizes, errors, "o-")
     left.set(xlabel=curves["axis"], ylabel="error (%)", title=curves["name"], ylim=(0, None))
-    right.plot(places, seconds, "o-", color="#D55E00")
+    right.plot(sizes, seconds, "o-", color="#D55E00")
     right.set(xlabel=curves["axis"], ylabel="seconds of a fit, graph given", ylim=(0, None))
     for ax in (left, right):
         ax.grid(alpha=0.3)

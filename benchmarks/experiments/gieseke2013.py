@@ -1,16 +1,16 @@
 """Gieseke et al. (2013), §4: semi-supervised support vector machines by four optimisers.
 
 Random partitions into labelled, unlabelled and test rows, the labelled ones with the class ratio of
-the set; linear kernel; λ and λ' chosen by 5-fold cross-validation on the labelled rows, from the
-paper's grids: {2^-10 … 2^10} × {0.01, 1, 100}, and for UniverSVM C and C* translated to
+the data set; linear kernel; λ and λ' selected by 5-fold cross-validation on the labelled rows, from
+the paper's grids: {2^-10 … 2^10} × {0.01, 1, 100}, and for UniverSVM C and C* translated to
 λ = 1/(2Cl), λ' = C*u/(Cl). Ties of the cross-validation error are broken by the hinge loss on the
-held-out rows. The class ratio is that of the labelled rows. All grid
-points and folds are columns of one block. That the labels are drawn in proportion was decided after
-seeing the test errors of draws without: with few labels the ratio, which all solvers keep to, is
-the largest error there.
+held-out rows. The class ratio is that of the labelled rows. All grid points and folds are columns
+of one block. Labels are drawn in proportion to the classes; this was decided after seeing the test
+errors of random draws, where with few labels the wrong class ratio, to which all solvers adhere, is
+the largest source of error.
 
-Moons (Fig. 4) has an rbf kernel whose width is chosen along, on the test rows as in the paper; its
-noise is not given there.
+Moons (Fig. 4) uses an rbf kernel whose width is selected as well, on the test rows as in the paper;
+the paper does not give the noise of the moons.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from ..estimators import S3VC
-from ..solvers import (
+from lapwing.estimators import S3VC
+from lapwing.solvers import (
     MarginProblem,
     concave_convex,
     deterministic_annealing,
     label_switching,
     quasi_newton,
 )
-from ..spaces import AffineSpace, LinearSpace
+from lapwing.spaces import AffineSpace, LinearSpace
+
 from .data import DataFolder, error
 from .jobs import Job, Outcome, Paper
 
@@ -47,7 +48,7 @@ SOLVERS = {
     "TSVMlin": "label-switching",
     "DA": "annealing",
 }
-#: set; labelled, unlabelled and test rows of each row of Table 2.
+#: Data set; labelled, unlabelled and test rows of each row of Table 2.
 SIZES_OF_ROWS = {
     "G2C": [(25, 225, 250), (50, 200, 250)],
     "G4C": [(25, 225, 250), (50, 200, 250)],
@@ -64,7 +65,7 @@ SIZES_OF_ROWS = {
     "U(3,8)": [(15, 751, 766), (30, 736, 766)],
     "U(8,0)": [(22, 1108, 1131), (45, 1085, 1131)],
     "pcmac": [(48, 924, 974), (97, 876, 973), (145, 828, 973), (243, 730, 973), (291, 681, 974)],
-    # In place of sets that cannot be had.
+    # Instead of data sets that are not available.
     "news20 (rec, sci)": [(80, 920, 1000)],
     "rcv1_ccat_small": [(46, 827, 874)],
 }
@@ -79,7 +80,7 @@ FILES = {
 }
 TRUST = (0.01, 1.0, 100.0)
 ANNEALING = (1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0)
-#: Partitions, and exponents of two for λ or C, by mode and method; the rest has those of "".
+#: Partitions, and exponents of two for λ or C, by mode and method; "" is any other method.
 EFFORT: dict[str, dict[str, tuple[int, list[int]]]] = {
     "quick": {"": (1, [-10, 0, 10]), "TSVMlin": (1, [-6]), "DA": (1, [-6])},
     "standard": {
@@ -90,14 +91,14 @@ EFFORT: dict[str, dict[str, tuple[int, list[int]]]] = {
     "full": {"": (10, list(range(-10, 11)))},
 }
 THINNED = {
-    "quick": "one partition of 10, 3 of 21 values of λ, 1 for TSVMlin and DA, one row a set",
+    "quick": "one partition of 10, 3 of 21 values of λ, 1 for TSVMlin and DA, one row per data set",
     "standard": "3 partitions of 10, and 11 of 21 values of λ, 6 for TSVMlin and DA",
     "full": "",
 }
 
 
 def jobs(mode: str) -> list[Job]:
-    """Return the jobs: each solver on each row of Table 2, and the figures."""
+    """Return the jobs: every solver on every row of Table 2, and the figures."""
     found = []
     for name, rows in SIZES_OF_ROWS.items():
         for sizes in rows[:1] if mode == "quick" else rows:
@@ -114,12 +115,12 @@ def jobs(mode: str) -> list[Job]:
                 found.append(Job(NAME, row, method, measure, settings, files, THINNED[mode]))
     _, exponents = EFFORT[mode][""]
     repeats = {"quick": 1, "standard": 3, "full": 10}[mode]
-    told = "" if mode == "full" else f"Figs. 4 and 5: partitions {repeats} of 10"
+    thinned = "" if mode == "full" else f"Figs. 4 and 5: partitions {repeats} of 10"
     settings = {"partitions": repeats, "exponents": exponents}
-    found.append(Job(NAME, "Moons", "figure 4", moons, settings, (), told))
+    found.append(Job(NAME, "Moons", "figure 4", moons, settings, (), thinned))
     shares = [5, 20, 50, 80] if mode == "quick" else [5, 10, 20, 30, 40, 50, 60, 70, 80]
     settings = {"partitions": repeats, "exponents": exponents, "shares": shares}
-    found.append(Job(NAME, "G4C", "figure 5", amounts, settings, (), told))
+    found.append(Job(NAME, "G4C", "figure 5", amounts, settings, (), thinned))
     if mode != "quick":
         names = ["G2C", "G4C", "C(3,6)", "M(1,7)", "U(2,5)", "pcmac"]
         files = tuple(sorted({file for name in names for file in FILES[name[0]]}))
@@ -158,8 +159,8 @@ def one_partition(
 ) -> float:
     """Return the test error of one random partition.
 
-    Parameters are chosen on its labelled rows; with the rbf kernel (not ``linear``) on the test
-    rows, as in the source.
+    Parameters are selected on its labelled rows; with the rbf kernel (not ``linear``) on the test
+    rows, as in the paper.
     """
     l, u, t = sizes
     order = partition(y, l, np.random.default_rng(seed))[: l + u + t]
@@ -173,7 +174,7 @@ def one_partition(
     for Z in features(X, l + u, linear):
         if linear:
             wrong, loss = held_out(solver, Z[: l + u], y[:l], grid, seed)
-            point = choose(wrong, loss)
+            point = best_point(wrong, loss)
             rank = float(wrong[point]), float(loss[point])
             values = _values(solver, Z, l + u, y[:l], [grid[point]])[test, 0]
         else:
@@ -190,7 +191,7 @@ def one_partition(
 def _values(
     solver: str, Z: np.ndarray, n_train: int, y: np.ndarray, grid: list[tuple[float, float]]
 ) -> np.ndarray:
-    """Return the decision values of all rows, a column for each grid point."""
+    """Return the decision values of all rows, one column per grid point."""
     weights, intercept = fit(solver, Z[:n_train], y, [np.arange(len(y))], grid, 1e-3)
     return Z @ weights + intercept
 
@@ -204,7 +205,7 @@ def _libsvm(
     exponents: Sequence[int],
     linear: bool,
 ) -> float:
-    """Return the test error of the supervised machine."""
+    """Return the test error of the supervised classifier."""
     if not linear:
         candidates = [
             error(SVC(C=2.0**e, gamma=g).fit(X[labelled], y[labelled]).predict(X[test]), y[test])
@@ -214,25 +215,25 @@ def _libsvm(
         return min(candidates)
     wrong, loss = np.zeros(len(exponents)), np.zeros(len(exponents))
     folds = _folds(y[labelled], seed)
-    for place, e in enumerate(exponents):
+    for k, e in enumerate(exponents):
         for keep in folds:
             out = np.setdiff1d(np.arange(labelled.stop), keep)
-            machine = SVC(C=2.0**e, kernel="linear").fit(X[keep], y[keep])
-            margin = y[out] * machine.decision_function(X[out])
-            wrong[place] += np.sum(margin <= 0)
-            loss[place] += np.maximum(1.0 - margin, 0.0).sum()
-    best = SVC(C=2.0 ** exponents[choose(wrong, loss)], kernel="linear")
+            model = SVC(C=2.0**e, kernel="linear").fit(X[keep], y[keep])
+            margin = y[out] * model.decision_function(X[out])
+            wrong[k] += np.sum(margin <= 0)
+            loss[k] += np.maximum(1.0 - margin, 0.0).sum()
+    best = SVC(C=2.0 ** exponents[best_point(wrong, loss)], kernel="linear")
     return error(best.fit(X[labelled], y[labelled]).predict(X[test]), y[test])
 
 
-def choose(errors: np.ndarray, losses: np.ndarray) -> int:
-    """Return the grid point with the least held-out error; of several, with the least loss."""
+def best_point(errors: np.ndarray, losses: np.ndarray) -> int:
+    """Return the grid point with the smallest held-out error; ties go to the smallest loss."""
     best = np.flatnonzero(errors == errors.min())
     return int(best[losses[best].argmin()])
 
 
 def partition(y: np.ndarray, l: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a random order of the rows whose first l have the classes in proportion."""
+    """Return a random order of the rows whose first l have the class ratio of all rows."""
     order = rng.permutation(len(y))
     positive = round(l * np.mean(y > 0))
     first = np.concatenate([order[y[order] > 0][:positive], order[y[order] < 0][: l - positive]])
@@ -248,7 +249,7 @@ def grid_of(solver: str, l: int, exponents: Sequence[int]) -> list[tuple[float, 
 
 
 def _folds(y: np.ndarray, seed: int) -> list[np.ndarray]:
-    """Return the rows that each of five folds keeps, both classes among them."""
+    """Return the training rows of each of five folds, which contain both classes."""
     l = len(y)
     if min((y > 0).sum(), (y < 0).sum()) < 2:
         parts = np.array_split(np.arange(l), 5)
@@ -266,7 +267,7 @@ def held_out(
     seed: int,
     ratio: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return errors and hinge losses on held-out rows, for each grid point."""
+    """Return errors and hinge losses on held-out rows, for every grid point."""
     l, folds = len(y), _folds(y, seed)
     weights, intercept = fit(solver, Z, y, folds, grid, 1e-2, ratio)
     values = Z[:l] @ weights + intercept
@@ -289,7 +290,7 @@ def fit(
     tol: float,
     given_ratio: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights and intercepts of each fold and grid point, folds outermost."""
+    """Return weights and intercepts of every fold and grid point, folds outermost."""
     l, n = len(y), len(Z)
     unlabelled = np.arange(l, n)
     weights = np.zeros((l, len(folds) * len(grid)))
@@ -338,7 +339,7 @@ def fit(
 
 
 def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
-    """Return rows and labels ±1; made sets are the same in every partition."""
+    """Return rows and labels ±1; generated data sets are the same in every partition."""
     rng = np.random.default_rng(0)
     if name in ("G2C", "G4C"):
         X, y = rng.standard_normal((500, 500)), np.repeat([1.0, -1.0], 250)
@@ -348,11 +349,11 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
         return X, y
     if name == "news20 (rec, sci)":
         y, classes = data.load("news20.npz", "y", "classes")
-        kinds = np.array([str(c).split(".")[0] for c in classes])[y]
-        keep = np.flatnonzero(np.isin(kinds, ("rec", "sci")))
+        topics = np.array([str(c).split(".")[0] for c in classes])[y]
+        keep = np.flatnonzero(np.isin(topics, ("rec", "sci")))
         keep = rng.permutation(keep)[:2000]
         X = TfidfTransformer(sublinear_tf=True).fit_transform(data.rows("news20.npz")[keep])
-        return X.tocsr(), np.where(kinds[keep] == "rec", 1.0, -1.0)
+        return X.tocsr(), np.where(topics[keep] == "rec", 1.0, -1.0)
     if name in ("pcmac", "rcv1_ccat_small"):
         [y] = data.load(f"{name}.npz", "y")
         X = data.rows(f"{name}.npz").astype(np.float64)
@@ -368,13 +369,13 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
 
 
 def widths(X: np.ndarray) -> list[float]:
-    """Return the widths of rbf kernels to choose from."""
+    """Return the candidate widths of the rbf kernel."""
     spread = np.sqrt(np.sum(np.ptp(X, axis=0) ** 2))
     return [1.0 / (2.0 * (factor * spread) ** 2) for factor in (0.01, 0.1, 1.0, 10.0, 100.0)]
 
 
 def features(X: Any, n_train: int, linear: bool) -> list[np.ndarray]:
-    """Return coordinates with the inner products of the kernel, at most one a training row."""
+    """Return features whose inner products are the kernel, at most one per training row."""
     if not linear:
         squares = euclidean_distances(X, squared=True)
         grams = [np.exp(-gamma * squares) for gamma in widths(X[:n_train])]
@@ -392,7 +393,7 @@ def features(X: Any, n_train: int, linear: bool) -> list[np.ndarray]:
 
 
 def moons(data: DataFolder, partitions: int, exponents: Sequence[int]) -> Outcome:
-    """Return the test errors on moons of three distances (Fig. 4)."""
+    """Return the test errors on moons of three noise levels (Fig. 4)."""
     curves: dict[str, Any] = {"noise": [0.05, 0.1, 0.15], "methods": {}}
     for method in ("LIBSVM", "UniverSVM", "QN-S3VM"):
         rows = []
@@ -411,13 +412,13 @@ def moons(data: DataFolder, partitions: int, exponents: Sequence[int]) -> Outcom
 def draw_moons(figure: Any, curves: Mapping[str, Any]) -> None:
     """Draw Fig. 4 as bars."""
     ax = figure.subplots()
-    places = np.arange(len(curves["noise"]))
+    positions = np.arange(len(curves["noise"]))
     for shift, (method, rows) in enumerate(curves["methods"].items()):
         means = [np.mean(row) for row in rows]
-        ax.bar(places + 0.25 * (shift - 1), means, 0.23, label=method)
-    ax.set_xticks(places, [f"noise {noise}" for noise in curves["noise"]])
+        ax.bar(positions + 0.25 * (shift - 1), means, 0.23, label=method)
+    ax.set_xticks(positions, [f"noise {noise}" for noise in curves["noise"]])
     ax.set_ylabel("test error (%)")
-    ax.set_title("Two moons, four labels, rbf kernel, parameters chosen on the test rows")
+    ax.set_title("Two moons, four labels, rbf kernel, parameters selected on the test rows")
     ax.legend()
 
 
@@ -428,11 +429,11 @@ def amounts(
     X, y = data_set(data, "G4C")
     curves: dict[str, Any] = {"shares": list(shares), "labelled": {}, "unlabelled": {}}
     for method in ("LIBSVM", "QN-S3VM"):
-        for kind in ("labelled", "unlabelled"):
+        for part in ("labelled", "unlabelled"):
             rows = []
             for share in shares:
-                l = 250 * share // 100 if kind == "labelled" else 50
-                u = 250 - l if kind == "labelled" else 250 * share // 100
+                l = 250 * share // 100 if part == "labelled" else 50
+                u = 250 - l if part == "labelled" else 250 * share // 100
                 sizes = (l, min(u, 250 - l), 250)
                 rows.append(
                     [
@@ -440,18 +441,18 @@ def amounts(
                         for seed in range(partitions)
                     ]
                 )
-            curves[kind][method] = rows
+            curves[part][method] = rows
     return Outcome(curves=curves)
 
 
 def draw_amounts(figure: Any, curves: Mapping[str, Any]) -> None:
     """Draw Fig. 5."""
-    for ax, kind in zip(figure.subplots(1, 2), ("labelled", "unlabelled"), strict=True):
-        for method, rows in curves[kind].items():
+    for ax, part in zip(figure.subplots(1, 2), ("labelled", "unlabelled"), strict=True):
+        for method, rows in curves[part].items():
             means, spread = np.mean(rows, axis=1), np.std(rows, axis=1)
             ax.errorbar(curves["shares"], means, spread, label=method, capsize=3)
-        ax.set_xlabel(f"{kind} rows, % of the training rows")
-        ax.set_title("G4C" if kind == "labelled" else "G4C, 20 % labelled")
+        ax.set_xlabel(f"{part} rows, % of the training rows")
+        ax.set_title("G4C" if part == "labelled" else "G4C, 20 % labelled")
         ax.grid(alpha=0.3)
     figure.axes[0].set_ylabel("test error (%)")
     figure.axes[0].legend()
@@ -506,11 +507,11 @@ def large_times(data: DataFolder, name: str, rows: Sequence[int]) -> Outcome:
     curves: dict[str, list] = {}
     for method, solver in SOLVERS.items():
         basis = {"kernel": "rbf", "n_landmarks": 1999} if method == "QN-S3VM" else {}
-        name_of = f"{method}, rbf, 1999 landmarks" if basis else f"{method}, linear"
-        curves[name_of] = []
+        title = f"{method}, rbf, 1999 landmarks" if basis else f"{method}, linear"
+        curves[title] = []
         for n in rows:
             part = order[:n]
-            curves[name_of].append((len(part), _seconds(X[part], y[part], 100, solver, **basis)))
+            curves[title].append((len(part), _seconds(X[part], y[part], 100, solver, **basis)))
     return Outcome(curves={name: curves})
 
 
@@ -522,8 +523,8 @@ PAPER = Paper(
     jobs=jobs,
     protocol=__doc__,
     lost=("real-sim", "aut-avn", "gcat", "ccat"),
-    instead="In the place of the sets that cannot be had, and with no figure of the paper to "
-    "compare with: news20 (rec against sci, 2 000 posts) and rcv1_ccat_small, a piece of ccat.",
+    instead="Instead of the data sets that are not available, and without a published result: "
+    "news20 (rec against sci, 2 000 posts) and rcv1_ccat_small, a part of ccat.",
     plots={
         "figure 4": draw_moons,
         "figure 5": draw_amounts,

@@ -1,19 +1,19 @@
-"""Whole grids of (γ_A, γ_I) for one set of labels, and the choice of a grid point."""
+"""Grids of (γ_A, γ_I) for one set of labels, and the selection of a grid point."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..losses import Loss
-from ..operators import Operator
-from ..solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
+from lapwing.losses import Loss
+from lapwing.operators import Operator
+from lapwing.solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
 
 #: Values of γ_A and of γ_I in Melacci and Belkin (2011) and in Chen, Tsang and Xu (2012).
 WEIGHTS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
 
 class ManifoldGrid:
-    """The machines of one Gram matrix, graph and set of labelled rows, for all weights and losses.
+    """Models of one Gram matrix, graph and set of labelled rows, for all weights and losses.
 
     Parameters
     ----------
@@ -48,25 +48,24 @@ class ManifoldGrid:
         return values, theta, b
 
     def expansion(self, theta: np.ndarray) -> np.ndarray:
-        """Return the coefficients over all rows that belong to coordinates."""
+        """Return the coefficients over all rows for coordinates in the basis."""
         return expansion_of(self.H, self._pivots, theta)
 
 
 def one_vs_rest(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return targets ±1, a column for each class, or one column for two classes."""
+    """Return targets ±1: one column per class, or a single column for two classes."""
     if len(classes) == 2:
         return np.where(y == classes[1], 1.0, -1.0)[:, None]
     return np.where(y[:, None] == classes, 1.0, -1.0)
 
 
 def decided(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the classes that columns of values stand for."""
+    """Return the predicted classes for columns of decision values."""
     if values.shape[1] == 1:
         return classes[(values[:, 0] > 0).astype(int)]
     return classes[values.argmax(axis=1)]
 
 
 def least(errors: np.ndarray, losses: np.ndarray) -> int:
-    """Return the place of the least error; of several, that with the least loss."""
-    places = range(len(errors))
-    return min(places, key=lambda place: (round(float(errors[place]), 9), losses[place]))
+    """Return the index of the smallest error; ties are broken by the smallest loss."""
+    return min(range(len(errors)), key=lambda k: (round(float(errors[k]), 9), losses[k]))

@@ -1,8 +1,8 @@
-"""What is finished, kept in a file to which lines are only ever added.
+"""The store of finished jobs: a file of JSON lines that only grows.
 
-A line is written, flushed and forced to the disk before the next job is reported: a process that is
-killed loses at most the jobs it was in. A last line that was cut off is left out when reading and
-ended before the next one is written.
+Each line is written, flushed and synchronised to disk before the next job is reported, so a process
+that is killed loses at most the jobs that were running. An incomplete last line is skipped when
+reading, and terminated before the next line is written.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ class Store:
     path: Path
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Return what is kept, by the keys of the jobs; of two with one key the later."""
-        kept: dict[str, dict[str, Any]] = {}
+        """Return the stored records by job key; the later one if a key occurs twice."""
+        stored: dict[str, dict[str, Any]] = {}
         try:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
-            return kept
+            return stored
         for line in lines:
             try:
                 record = json.loads(line)
-                kept[record["key"]] = record
+                stored[record["key"]] = record
             except (ValueError, KeyError, TypeError):
-                continue  # cut off when the process was killed
-        return kept
+                continue  # incomplete: the process was killed while writing it
+        return stored
 
     def check(self) -> None:
-        """Raise an OSError if nothing can be written there, before anything is run."""
+        """Raise an OSError if the file cannot be written; called before any job is run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab"):
             pass
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write a record for good."""
+        """Append a record and synchronise it to disk."""
         line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         with open(self.path, "a+b") as file:
             if file.seek(0, os.SEEK_END) > 0:
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a line that was cut off
+                if file.read(1) != b"\n":  # an incomplete line
                     line = b"\n" + line
             file.write(line)
             file.flush()

@@ -1,4 +1,4 @@
-"""Data sets of the experiments: found in a folder that the user names, never shipped."""
+"""Data sets of the experiments, read from a folder that the user names, and small helpers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-#: Names the folder of the data sets.
+#: Environment variable with the folder of the data sets.
 VARIABLE = "LAPWING_DATA"
 
 
@@ -22,17 +22,17 @@ class DataFolder:
 
     @classmethod
     def find(cls, given: Path | None, needed: bool = True) -> DataFolder:
-        """Return the folder given, or the one that the environment names."""
+        """Return the given folder, or the one named by the environment variable."""
         path = given or os.environ.get(VARIABLE)
         if not path and not needed:
-            return cls(Path("no folder of data sets"))
+            return cls(Path("no data folder"))
         if not path or not Path(path).is_dir():
-            what = f"{path} is no folder" if path else "no folder of data sets is named"
-            raise ValueError(f"{what}: name it with --data FOLDER or the variable {VARIABLE}")
+            wrong = f"{path} is not a folder" if path else "the folder of the data sets is unknown"
+            raise ValueError(f"{wrong}: pass --data FOLDER or set the variable {VARIABLE}")
         return cls(Path(path))
 
     def missing(self, names: tuple[str, ...]) -> list[str]:
-        """Return the names that are not here."""
+        """Return the names of files that are missing."""
         return [name for name in names if not (self.path / name).is_file()]
 
     def load(self, name: str, *keys: str) -> list[np.ndarray]:
@@ -41,7 +41,7 @@ class DataFolder:
             return [file[key] for key in keys]
 
     def rows(self, name: str) -> np.ndarray | sp.csr_matrix:
-        """Return the rows of a set, sparse ones as CSR."""
+        """Return the rows of a data set, as CSR if they are sparse."""
         with np.load(self.path / name) as file:
             if "X" in file:
                 return file["X"]
@@ -68,8 +68,8 @@ def mean_distance_gamma(X: Any) -> float:
 
 
 def few_labels(y: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of some rows of each class, and -1 for the others."""
+    """Return labels of ``per_class`` random rows of each class, and -1 for the others."""
     labels = np.full(len(y), -1)
-    for kind in np.unique(y):
-        labels[rng.permutation(np.flatnonzero(y == kind))[:per_class]] = kind
+    for label in np.unique(y):
+        labels[rng.permutation(np.flatnonzero(y == label))[:per_class]] = label
     return labels

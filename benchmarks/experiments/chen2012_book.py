@@ -1,18 +1,18 @@
-"""Chen, Tsang and Xu (2012), §V-B: embedded machines on the sets of the SSL book, and §V-A.
+"""Chen, Tsang and Xu (2012), §V-B: embedded methods on the data sets of the SSL book, and §V-A.
 
 The 12 fixed splits of Chapelle, Schölkopf and Zien (2006) with 10 labels; error of sign(f) on the
-unlabelled rows. Parameters are chosen as in the paper: from its grids, one choice for each set and
-method, by the mean error over the splits on the very rows on which it is reported. The figures
-compare implementations; they do not say what to expect of data without known labels. Kernel,
-neighbours, power and number of eigenvectors are the paper's. Weights of the graph are exp(−d²/2σ²),
-as in the studies whose set-up the paper follows here; it prints d without the square. It is silent
-on ε: LIBSVM's default, 0.1, is used. Both embedded machines have an intercept.
+unlabelled rows. Parameters are selected as in the paper: from its grids, once per data set and
+method, by the mean error over the splits on the very rows for which it is reported. These results
+compare implementations; they do not show what to expect on data without known labels. Kernel,
+neighbours, power and number of eigenvectors are the paper's. Graph weights are exp(−d²/2σ²), as in
+the studies whose set-up the paper follows here; it prints d without the square. It does not give ε,
+so LIBSVM's default, 0.1, is used. Both embedded methods have an intercept.
 
-All points of a grid share the Gram matrix and the eigenvectors. Small μ with many eigenvectors
-makes the quadratic program of LapESVR very ill-conditioned: points that are not solved in 100
-working sets are left out of the choice, with those of larger C, and counted. Eigenfunction has at
-most 256 principal axes and 512 functions, where the paper has two functions a column. PLapSVM is
-`LapSVC` by PCG with the stability check.
+All points of a grid share the Gram matrix and the eigenvectors. A small μ with many eigenvectors
+makes the quadratic program of LapESVR very ill-conditioned: points that are not solved within 100
+working sets are excluded from the selection, together with those of larger C, and counted.
+Eigenfunction uses at most 256 principal axes and 512 functions, the paper two functions per column.
+PLapSVM is `LapSVC` by PCG with the stability check.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.svm import SVR
 
-from ..estimators import LapESVC, LapSVC
-from ..graphs import KNNGraph
-from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..kernels import GaussianKernel, Kernel
-from ..losses import EpsilonInsensitive, Loss, SquaredLoss
-from ..operators import DenseOperator
-from ..solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
-from ..spaces import label_precision, reduced_precision, spectral_embedding
+from lapwing.estimators import LapESVC, LapSVC
+from lapwing.graphs import KNNGraph
+from lapwing.graphs.eigenfunctions import EigenfunctionBasis
+from lapwing.kernels import GaussianKernel, Kernel
+from lapwing.losses import EpsilonInsensitive, Loss, SquaredLoss
+from lapwing.operators import DenseOperator
+from lapwing.solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
+from lapwing.spaces import label_precision, reduced_precision, spectral_embedding
+
 from .data import DataFolder, mean_distance_gamma
 from .grids import WEIGHTS, ManifoldGrid
 from .jobs import Job, Outcome
 
 NAME = "chen2012"
-#: file, neighbours, power, eigenvectors.
+#: File, neighbours, power, eigenvectors.
 SETS: dict[str, tuple[str, int, int, int]] = {
     "g241c": ("ssl_g241c.npz", 5, 2, 2),
     "g241d": ("ssl_g241n.npz", 5, 2, 8),
@@ -49,10 +50,16 @@ SETS: dict[str, tuple[str, int, int, int]] = {
     "Text": ("ssl_text.npz", 50, 5, 100),
 }
 SIZES = [1e-2, 1e-1, 1.0, 10.0, 1e2, 1e4, 1e6]  # of C and of μ
-PULLS = [1e2, 1e4, 1e6]  # of λ
+LABEL_STRENGTHS = [1e2, 1e4, 1e6]  # of λ
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # of λ of Eigenfunction
-FULL_GRID = {"sizes": SIZES, "pulls": PULLS, "weights": list(WEIGHTS), "bins": [100, 500, 1000]}
-THIN_GRID = {
+#: The keys are settings of stored jobs: "pulls" are the label strengths λ.
+FULL_GRID = {
+    "sizes": SIZES,
+    "pulls": LABEL_STRENGTHS,
+    "weights": list(WEIGHTS),
+    "bins": [100, 500, 1000],
+}
+COARSE_GRID = {
     "sizes": [1.0, 1e2, 1e4],
     "pulls": [1e4],
     "weights": [1e-6, 1e-2, 1.0, 100.0],
@@ -60,8 +67,8 @@ THIN_GRID = {
 }
 SLOW = ("LapESVR", "PLapSVM")
 THINNED = {
-    "quick": "Table II: one split of 12, thin grids",
-    "standard": "Table II: thin grids for LapESVR and PLapSVM, 100 bins",
+    "quick": "Table II: one split of 12, coarse grids",
+    "standard": "Table II: coarse grids for LapESVR and PLapSVM, 100 bins",
     "full": "",
 }
 EPSILON = 0.1
@@ -73,8 +80,8 @@ def jobs(mode: str) -> list[Job]:
     found = []
     for name, (file, *_) in SETS.items():
         for method in METHODS:
-            thin = mode == "quick" or (mode == "standard" and method in SLOW)
-            grid = THIN_GRID if thin else FULL_GRID
+            coarse = mode == "quick" or (mode == "standard" and method in SLOW)
+            grid = COARSE_GRID if coarse else FULL_GRID
             splits = 1 if mode == "quick" else 12
             settings = {"name": name, "method": method, "splits": splits, **grid}
             if mode == "standard":
@@ -84,22 +91,22 @@ def jobs(mode: str) -> list[Job]:
     if mode != "quick":
         settings = {"splits": 3 if mode == "standard" else 12}
         files = tuple(row[0] for row in SETS.values())
-        told = "Fig. 2: LapERLS, 16 grid points, at most 400 eigenvectors"
-        found.append(Job(NAME, "six sets", "figure 2", eigenvectors, settings, files, told))
+        thinned = "Fig. 2: LapERLS, 16 grid points, at most 400 eigenvectors"
+        found.append(Job(NAME, "six sets", "figure 2", eigenvectors, settings, files, thinned))
     return found
 
 
 def measure(data: DataFolder, name: str, method: str, splits: int, **grid: list) -> Outcome:
-    """Return the errors of the best point of a grid."""
+    """Return the errors of the best grid point."""
     task = Task(data, name, splits)
     table, names = METHODS[method](task, **grid)
     table = np.array(table).reshape(len(names), len(task.splits))
     means = table.mean(axis=1)
     best = int(np.nanargmin(means))
-    remark = f"chosen by the errors shown: {names[best]}"
+    remark = f"selected by the errors shown: {names[best]}"
     missing = int(np.isnan(means).sum())
     if missing:
-        remark += f"; {missing} of {len(names)} points left out"
+        remark += f"; {missing} of {len(names)} points excluded"
     return Outcome({"error": table[best].tolist()}, remark)
 
 
@@ -108,7 +115,7 @@ Table = tuple[Any, list[str]]
 
 
 class Task:
-    """One set: what all splits and points of the grid share."""
+    """One data set: what all splits and grid points share."""
 
     def __init__(self, data: DataFolder, name: str, splits: int) -> None:
         file, n_neighbors, self.power, self.n_eigenvectors = SETS[name]
@@ -125,31 +132,32 @@ class Task:
 
     def eigenpairs(self, n_eigenvectors: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return eigenvalues and eigenvectors of the graph."""
-        # The estimators' looser default is another subspace where there is no gap, as on g241c.
+        # Where there is no gap, as on g241c, the looser default of the estimators gives another
+        # subspace.
         return self.graph.eigenpairs(n_eigenvectors or self.n_eigenvectors, tol=1e-8)
 
     def labels(
         self, split: np.ndarray, strength: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return labels as a column, their strength, and the diagonal of Λ for all rows."""
+        """Return targets as a column, their strengths, and the diagonal of Λ for all rows."""
         targets, strengths = self.y[split, None], np.full(len(split), strength)
         return targets, strengths, label_precision(self.graph.component_, split, strengths, targets)
 
     def error(self, split: np.ndarray, f: np.ndarray) -> float:
-        """Return the error in percent of the values f on the unlabelled rows."""
+        """Return the error of the values f on the unlabelled rows, in percent."""
         wrong = np.where(f > 0, 1.0, -1.0) != self.y
         wrong[split] = False
         return float(100.0 * wrong.sum() / (len(self.y) - len(split)))
 
 
 def svr(task: Task, sizes: list[float], kernel: str, **_: Any) -> Table:
-    """Errors of support vector regression on the labelled rows."""
+    """Return the errors of support vector regression on the labelled rows."""
     errors = []
     for C in sizes:
-        machine = SVR(C=C, kernel=kernel, gamma=task.gamma, epsilon=EPSILON)
+        model = SVR(C=C, kernel=kernel, gamma=task.gamma, epsilon=EPSILON)
         errors.append(
             [
-                task.error(split, machine.fit(task.X[split], task.y[split]).predict(task.X))
+                task.error(split, model.fit(task.X[split], task.y[split]).predict(task.X))
                 for split in task.splits
             ]
         )
@@ -157,7 +165,7 @@ def svr(task: Task, sizes: list[float], kernel: str, **_: Any) -> Table:
 
 
 def manifold(task: Task, points: list[tuple[float, float, float]], loss: Loss) -> list:
-    """Errors of Laplacian machines at points (γ_A, γ_I, weight of the losses)."""
+    """Return the errors of Laplacian methods at points (γ_A, γ_I, weight of the losses)."""
     errors = np.empty((len(points), len(task.splits)))
     K = task.gram(GaussianKernel(task.gamma))
     for s, split in enumerate(task.splits):
@@ -169,24 +177,24 @@ def manifold(task: Task, points: list[tuple[float, float, float]], loss: Loss) -
 
 
 def lap_rls(task: Task, weights: list[float], **_: Any) -> Table:
-    """Errors of LapRLS."""
+    """Return the errors of LapRLS."""
     points = [(a, i, 1.0) for a, i in product(weights, weights)]
     names = [f"γ_A {a:g}, γ_I {i:g}" for a, i, _ in points]
     return manifold(task, points, SquaredLoss()), names
 
 
 def lap_svr(task: Task, sizes: list[float], **_: Any) -> Table:
-    """Errors of LapSVR, which is γ_A = 1, γ_I = μ and losses of weight 2C."""
+    """Return the errors of LapSVR: γ_A = 1, γ_I = μ and losses of weight 2C."""
     points = [(1.0, mu, 2.0 * C) for C, mu in product(sizes, sizes)]
     names = [f"C {weight / 2:g}, μ {mu:g}" for _, mu, weight in points]
     return manifold(task, points, EpsilonInsensitive(EPSILON)), names
 
 
 def lap_svm_pcg(task: Task, weights: list[float], **_: Any) -> Table:
-    """Errors of LapSVM by PCG, stopped when decisions no longer change."""
+    """Return the errors of LapSVM by PCG, stopped when decisions no longer change."""
     K, errors, names = task.gram(GaussianKernel(task.gamma)), [], []
     for ambient, smooth in product(weights, weights):
-        machine = LapSVC(
+        model = LapSVC(
             kernel="precomputed",
             graph=task.graph,
             solver="pcg",
@@ -200,14 +208,14 @@ def lap_svm_pcg(task: Task, weights: list[float], **_: Any) -> Table:
         for split in task.splits:
             marks = np.zeros(len(task.y))
             marks[split] = task.y[split]
-            machine.set_params(unlabeled=0.0).fit(K, marks)
-            row.append(task.error(split, machine.transduction_))
+            model.set_params(unlabeled=0.0).fit(K, marks)
+            row.append(task.error(split, model.transduction_))
         errors.append(row)
     return errors, names
 
 
 def eigenfunction(task: Task, bins: list[int], **_: Any) -> Table:
-    """Errors of the eigenfunction method."""
+    """Return the errors of the eigenfunction method."""
     X = task.X.toarray() if hasattr(task.X, "toarray") else task.X
     errors, names = [], []
     for n_bins in bins:
@@ -221,7 +229,7 @@ def eigenfunction(task: Task, bins: list[int], **_: Any) -> Table:
 
 
 class Eigenfunctions:
-    """The functions of `EigenfunctionClassifier`, which no label changes, on all rows."""
+    """The functions of `EigenfunctionClassifier` on all rows; they do not depend on labels."""
 
     def __init__(self, X: np.ndarray, n_bins: int) -> None:
         d = X.shape[1]
@@ -229,10 +237,10 @@ class Eigenfunctions:
         self.values, self.penalty = basis(X), np.diag(basis.eigenvalues)
 
     def __call__(self, labelled: np.ndarray, targets: np.ndarray, strength: float) -> np.ndarray:
-        """Return the values of all rows; λ is that of functions of unit length."""
+        """Return the values on all rows; λ refers to functions of unit length."""
         weights = np.full(len(labelled), strength / len(self.values))
-        here = self.values[labelled]
-        coef = fit_smoother(here, targets[:, None], weights, self.penalty).coef
+        at_labels = self.values[labelled]
+        coef = fit_smoother(at_labels, targets[:, None], weights, self.penalty).coef
         return (self.values @ coef)[:, 0]
 
 
@@ -243,7 +251,7 @@ def lap_erls(
     n_eigenvectors: int | None = None,
     **_: Any,
 ) -> Table:
-    """Errors of LapERLS: one factorisation for each C."""
+    """Return the errors of LapERLS, with one factorisation per C."""
     points = list(product(sizes, pulls, sizes))
     errors = np.empty((len(points), len(task.splits)))
     gram = DenseOperator(task.gram(GaussianKernel(task.gamma)))
@@ -264,9 +272,9 @@ def lap_erls(
         each = len(pulls) * len(sizes)
         for k, (_C, strength, mu) in enumerate(points[c * each : (c + 1) * each], c * each):
             for s, split in enumerate(task.splits):
-                targets, strengths, pull = task.labels(split, strength)
-                pull[split] = 0.0  # what is left holds parts that no label reaches
-                penalty = reduced_precision(values, vectors, task.power, pull, mu)
+                targets, strengths, precision = task.labels(split, strength)
+                precision[split] = 0.0  # the rest fixes components without a label
+                penalty = reduced_precision(values, vectors, task.power, precision, mu)
                 this = replace(
                     problem,
                     penalty=penalty,
@@ -280,10 +288,10 @@ def lap_erls(
 
 
 def lap_esvr(task: Task, sizes: list[float], pulls: list[float], **_: Any) -> Table:
-    """Errors of LapESVR; NaN where a point is left out.
+    """Return the errors of LapESVR, with NaN for excluded points.
 
-    Along C each solution starts from the one before, which often is the next one, too: the rows at
-    ±C are the only ones that C acts on.
+    Along C each solution starts from the previous one. Often that is also the next one, because C
+    acts only on rows whose coefficient is ±C.
     """
     shape = len(pulls), len(sizes), len(sizes), len(task.splits)
     errors, most = np.full(shape, np.nan), np.full(shape[:2], len(sizes))
@@ -291,8 +299,8 @@ def lap_esvr(task: Task, sizes: list[float], pulls: list[float], **_: Any) -> Ta
     values, vectors = task.eigenpairs()
     for s, m, i in product(range(len(task.splits)), range(len(pulls)), range(len(sizes))):
         split = task.splits[s]
-        targets, strengths, pull = task.labels(split, pulls[m])
-        E = spectral_embedding(values, vectors, task.power, pull, sizes[i])
+        targets, strengths, precision = task.labels(split, pulls[m])
+        E = spectral_embedding(values, vectors, task.power, precision, sizes[i])
         Q = DenseOperator(K + E @ E.T)
         problem = TubeProblem(
             submatrix=Q.submatrix,
@@ -339,7 +347,10 @@ METHODS: dict[str, Callable[..., Table]] = {
 
 
 def moons(data: DataFolder, seed: int) -> Outcome:
-    """Return decisions over the plane for four settings: one label a class, C = 10 (Fig. 1)."""
+    """Return decision values over the plane for four settings (Fig. 1).
+
+    One label per class, C = 10.
+    """
     X, truth = make_moons(400, noise=0.1, random_state=seed)
     y = np.full(400, -1)
     for label in (0, 1):
@@ -379,8 +390,8 @@ def draw_moons(figure: Any, curves: Mapping[str, Any]) -> None:
         if surface.min() < 0 < surface.max():
             ax.contour(across, up, surface, levels=[0.0], colors="black")
         ax.scatter(*X.T, s=3, color="#888888")
-        for kind, color in ((0, "#0072B2"), (1, "#E69F00")):
-            chosen = X[labels == kind].T
+        for label, color in ((0, "#0072B2"), (1, "#E69F00")):
+            chosen = X[labels == label].T
             ax.scatter(*chosen, s=150, marker="*", color=color, edgecolors="black")
         ax.set_title(title, fontsize=9)
         ax.set_xticks([])
@@ -388,12 +399,12 @@ def draw_moons(figure: Any, curves: Mapping[str, Any]) -> None:
 
 
 def eigenvectors(data: DataFolder, splits: int) -> Outcome:
-    """Return the least error by the number of eigenvectors (Fig. 2), of LapERLS, which is quick."""
+    """Return the smallest error of LapERLS by the number of eigenvectors (Fig. 2)."""
     counts = [1, 2, 4, 8, 16, 32, 64, 100, 200, 400]
     curves: dict[str, Any] = {"counts": counts, "errors": {}}
     for name in SETS:
         task = Task(data, name, splits)
-        task.eigenpairs(max(counts))  # of which all others are a part
+        task.eigenpairs(max(counts))  # the graph caches them
         curves["errors"][name] = [
             float(np.mean(lap_erls(task, [1e-2, 1.0, 1e2, 1e4], [1e4], count)[0], axis=1).min())
             for count in counts
@@ -407,7 +418,7 @@ def draw_eigenvectors(figure: Any, curves: Mapping[str, Any]) -> None:
     for name, errors in curves["errors"].items():
         ax.semilogx(curves["counts"], errors, marker="o", label=name)
     ax.set_xlabel("eigenvectors")
-    ax.set_ylabel("least error of the grid (%), LapERLS")
+    ax.set_ylabel("smallest error of the grid (%), LapERLS")
     ax.grid(alpha=0.3)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 

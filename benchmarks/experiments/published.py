@@ -1,4 +1,4 @@
-"""The papers' own figures: the data files of the folder `printed`."""
+"""The results printed in the papers, read from the files of the folder `printed`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
-#: Quantities that are judged; the others depend on the machine or on counting.
+#: Quantities that are judged; the others depend on the computer or on what is counted.
 ERRORS = ("U", "V", "T", "error", "error on new rows")
 ACCURACIES = ("accuracy",)
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One number of a paper: a mean, with deviation and number of repeats where it has them."""
+class PublishedResult:
+    """One number of a paper: a mean, with standard deviation and number of repeats if given."""
 
     table: str
     row: str
@@ -27,15 +27,15 @@ class Figure:
 
     @property
     def judged(self) -> bool:
-        """Whether a figure of ours can be better or worse."""
+        """Whether a result of ours can be better or worse."""
         return self.quantity in ERRORS + ACCURACIES
 
 
 @cache
-def figures(paper: str) -> tuple[Figure, ...]:
-    """Return the figures of a paper."""
+def published_results(paper: str) -> tuple[PublishedResult, ...]:
+    """Return the results of a paper."""
     return tuple(
-        Figure(
+        PublishedResult(
             line["table"],
             line["row"],
             line["method"],
@@ -50,7 +50,7 @@ def figures(paper: str) -> tuple[Figure, ...]:
 
 @cache
 def parameters(paper: str) -> dict[tuple[str, str], list[float]]:
-    """Return γ_A and γ_I that a paper chose, by row and method."""
+    """Return the γ_A and γ_I that a paper selected, by row and method."""
     return {
         (line["row"], line["method"]): [
             float(line["reg_ambient"] or "nan"),
@@ -62,7 +62,7 @@ def parameters(paper: str) -> dict[tuple[str, str], list[float]]:
 
 @cache
 def reasons() -> dict[tuple[str, str, str], str]:
-    """Return why figures miss those of a paper, by paper, row and method; "*" is any."""
+    """Return why our results are worse, by paper, row and method; "*" matches any."""
     return {
         (line["paper"], line["row"], line["method"]): line["reason"]
         for line in _lines("reasons.csv")
@@ -70,15 +70,15 @@ def reasons() -> dict[tuple[str, str, str], str]:
 
 
 def reason(paper: str, row: str, method: str) -> str:
-    """Return why a figure misses, the most special reason first."""
+    """Return why a result of ours is worse; the most specific reason wins."""
     known = reasons()
-    for place in ((row, method), (row, "*"), ("*", method), ("*", "*")):
-        if (paper, *place) in known:
-            return known[paper, *place]
+    for name in ((row, method), (row, "*"), ("*", method), ("*", "*")):
+        if (paper, *name) in known:
+            return known[paper, *name]
     return "not understood"
 
 
 def _lines(name: str) -> Iterator[dict[str, str]]:
-    text = (files(__package__) / "printed" / name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "printed" / name).read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line and not line.startswith("#")]
     yield from csv.DictReader(rows)

@@ -1,9 +1,19 @@
-"""What the experiments compute is what the estimators compute, and splits are as the papers say."""
+"""The experiments compute what the estimators compute, and splits are those of the papers."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
+from experiments import (
+    chen2012_book,
+    chen2012_large,
+    gieseke2013,
+    melacci2011,
+    wang2006,
+    zhang2009,
+)
+from experiments.data import DataFolder, few_labels, mean_distance_gamma
+from experiments.grids import ManifoldGrid, decided, least, one_vs_rest
 from lapwing import (
     S3VC,
     EigenfunctionClassifier,
@@ -14,16 +24,6 @@ from lapwing import (
     LapSVC,
     LGCClassifier,
 )
-from lapwing.bench import (
-    chen2012_book,
-    chen2012_large,
-    gieseke2013,
-    melacci2011,
-    wang2006,
-    zhang2009,
-)
-from lapwing.bench.data import DataFolder, few_labels, mean_distance_gamma
-from lapwing.bench.grids import ManifoldGrid, decided, least, one_vs_rest
 from lapwing.displays import new_figure
 from lapwing.kernels import GaussianKernel
 from lapwing.losses import Hinge, SquaredHinge, SquaredLoss
@@ -36,7 +36,7 @@ def moons():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, moons):
-    """Small sets under the names of the papers' files."""
+    """Small data sets under the names of the papers' files."""
     path = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     X, y = moons
@@ -49,14 +49,14 @@ def folder(tmp_path_factory, moons):
 
 
 @pytest.mark.parametrize(
-    ("loss", "machine"),
+    ("loss", "model"),
     [
         (SquaredHinge, LapSVC(solver="newton")),
         (Hinge, LapSVC("hinge", solver="dual")),
         (SquaredLoss, LapRLSClassifier(solver="direct")),
     ],
 )
-def test_manifold_grid_is_the_estimator(loss, machine, moons):
+def test_manifold_grid_agrees_with_the_estimators(loss, model, moons):
     X, y = moons
     labelled = np.arange(12)
     graph = KNNGraph(6, power=2).fit(X)
@@ -67,13 +67,13 @@ def test_manifold_grid_is_the_estimator(loss, machine, moons):
     marks = np.where(np.arange(len(y)) < 12, y, -1)
     for ambient, manifold in ((1e-2, 1.0), (1.0, 1e-2)):
         values, theta, b = grid.solve(loss(), targets, ambient, manifold)
-        machine.set_params(gamma=3.0, graph=graph, reg_ambient=ambient, reg_manifold=manifold)
-        expected = machine.fit(X, marks).decision_function(X)
+        model.set_params(gamma=3.0, graph=graph, reg_ambient=ambient, reg_manifold=manifold)
+        expected = model.fit(X, marks).decision_function(X)
         np.testing.assert_allclose(values[:, 0], expected, atol=1e-5)
         np.testing.assert_allclose(K @ grid.expansion(theta)[:, 0] + b, expected, atol=1e-5)
 
 
-def test_choice_of_a_grid_point():
+def test_selection_of_a_grid_point():
     assert least(np.array([2.0, 1.0, 1.0]), np.array([0.0, 3.0, 2.0])) == 2
 
 
@@ -105,11 +105,11 @@ def test_melacci_runs(folder, method, monkeypatch):
     outcome = melacci2011.measure(folder, "G50C", method, 2, None)
     assert {"U", "V", "T", "seconds"} <= set(outcome.values)
     assert all(len(found) == 2 for found in outcome.values.values())
-    assert "chosen" in outcome.remark
+    assert "selected" in outcome.remark
     assert np.mean(outcome.values["T"]) < 30.0
 
 
-def test_supervised_machines_of_melacci_ignore_the_other_rows(folder):
+def test_supervised_methods_of_melacci_ignore_the_other_rows(folder):
     [split] = melacci2011.splits(folder, "G50C", 1)
     first = melacci2011.fit_and_measure(split, "G50C", "RLSC", (1e-2, 0.0))
     fewer = melacci2011.Split(
@@ -118,7 +118,7 @@ def test_supervised_machines_of_melacci_ignore_the_other_rows(folder):
     assert melacci2011.fit_and_measure(fewer, "G50C", "RLSC", (1e-2, 0.0))["T"] == first["T"]
 
 
-def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
+def test_embedded_methods_of_chen_agree_with_the_estimators(folder, monkeypatch):
     monkeypatch.setitem(chen2012_book.SETS, "Digit1", ("ssl_digit1.npz", 5, 2, 10))
     task = chen2012_book.Task(folder, "Digit1", 2)
     strength, size = 100.0, 10.0  # the grids of C and μ are one
@@ -131,7 +131,7 @@ def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
         "graph": task.graph,
         "unlabeled": 0.0,
     }
-    for work, machine in (
+    for work, model in (
         (chen2012_book.lap_erls, LapERLSClassifier(**common)),
         (chen2012_book.lap_esvr, LapESVC(epsilon=0.1, tol=1e-4, **common)),
     ):
@@ -140,17 +140,17 @@ def test_embedded_machines_of_chen_are_the_estimators(folder, monkeypatch):
         for split, found in zip(task.splits, np.ravel(errors), strict=True):
             marks = np.zeros(len(task.y))
             marks[split] = task.y[split]
-            expected = task.error(split, machine.fit(task.X, marks).decision_function(task.X))
+            expected = task.error(split, model.fit(task.X, marks).decision_function(task.X))
             assert abs(found - expected) <= 100.0 / 130 + 1e-9  # at most one row on the boundary
 
 
-def test_eigenfunctions_of_chen_are_the_estimator(moons):
+def test_eigenfunctions_of_chen_agree_with_the_estimator(moons):
     X, y = moons
     labelled = np.arange(12)
     values = chen2012_book.Eigenfunctions(X, 50)(labelled, 2.0 * y[:12] - 1.0, 10.0)
     marks = np.where(np.arange(len(y)) < 12, y, -1)
-    machine = EigenfunctionClassifier(2, n_bins=50, n_eigenfunctions=4, reg_labeled=10.0 / len(y))
-    np.testing.assert_allclose(values, machine.fit(X, marks).decision_function(X), atol=1e-8)
+    model = EigenfunctionClassifier(2, n_bins=50, n_eigenfunctions=4, reg_labeled=10.0 / len(y))
+    np.testing.assert_allclose(values, model.fit(X, marks).decision_function(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("method", ["SVR(RBF)", "LapRLS", "LapSVR", "PLapSVM", "Eigenfunction"])
@@ -177,7 +177,7 @@ def test_mean_distance_gamma(moons):
     assert mean_distance_gamma(X) == pytest.approx(1.0 / squares.mean())
 
 
-def test_columns_of_gieseke_are_the_estimator():
+def test_columns_of_gieseke_agree_with_the_estimator():
     X, y = gieseke2013.data_set(None, "G4C")
     order = gieseke2013.partition(y, 30, np.random.default_rng(0))[:200]
     X, y = X[order, :20], y[order]
@@ -185,8 +185,8 @@ def test_columns_of_gieseke_are_the_estimator():
     for method, solver in gieseke2013.SOLVERS.items():
         values = gieseke2013._values(solver, X, 200, y[:30], [(0.1, 1.0), (1.0, 0.01)])
         marks = np.where(np.arange(200) < 30, y, 0.0)
-        machine = S3VC(reg=0.1, reg_unlabeled=1.0, solver=solver, unlabeled=0.0, tol=1e-3)
-        decided_by = machine.set_params(calibration_folds=0).fit(X, marks).decision_function(X)
+        model = S3VC(reg=0.1, reg_unlabeled=1.0, solver=solver, unlabeled=0.0, tol=1e-3)
+        decided_by = model.set_params(calibration_folds=0).fit(X, marks).decision_function(X)
         agree = np.mean((values[:, 0] > 0) == (decided_by > 0))
         assert agree >= 0.98, method
 
@@ -197,19 +197,19 @@ def test_gieseke_runs(method):
     assert outcome.values["error"][0] < 15.0
 
 
-def test_machines_of_zhang_are_the_closed_form(folder, moons):
+def test_lgc_of_zhang_agrees_with_the_estimator(folder, moons):
     X, y = moons
     Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
     labelled, fold = zhang2009.draw_labels(y, 10, 0)
     others = np.setdiff1d(np.arange(len(y)), labelled)
-    machine = zhang2009.Machine("LGC", X, 20, 1)
-    machine.set_width(5.0)
+    grid = zhang2009.MethodGrid("LGC", X, 20, 1)
+    grid.set_width(5.0)
     W = np.exp(-5.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     np.fill_diagonal(W, 0.0)
     marks = np.full(len(y), -1)
     marks[labelled] = y[labelled]
     for C, (_, values) in zip(
-        zhang2009.WEIGHTS, machine.cells(0, labelled, others, Y, fold), strict=True
+        zhang2009.WEIGHTS, grid.cells(0, labelled, others, Y, fold), strict=True
     ):
         if 1e-2 <= C <= 10.0:
             model = LGCClassifier(alpha=1.0 / (1.0 + C), graph=KNNGraph.from_affinity(W))
@@ -221,8 +221,8 @@ def test_landmarks_of_nfi_are_drawn_from_all_rows(moons, monkeypatch):
     X, y = moons
     labelled, fold = zhang2009.draw_labels(y, 5, 0)
     others = np.setdiff1d(np.arange(len(y)), labelled)
-    machine = zhang2009.Machine("NFI", X, 40, 1)
-    machine.set_width(5.0)
+    grid = zhang2009.MethodGrid("NFI", X, 40, 1)
+    grid.set_width(5.0)
     seen = []
     similarities = zhang2009.Similarities
 
@@ -231,9 +231,9 @@ def test_landmarks_of_nfi_are_drawn_from_all_rows(moons, monkeypatch):
         return similarities(kernel, points)
 
     monkeypatch.setattr(zhang2009, "Similarities", watched)
-    list(machine.cells(0, labelled, others, np.where(y[:, None] == [0, 1], 1.0, -1.0), fold))
+    list(grid.cells(0, labelled, others, np.where(y[:, None] == [0, 1], 1.0, -1.0), fold))
     [points] = seen
-    expected = [i for i in machine.points[0] if i not in labelled][:30]
+    expected = [i for i in grid.points[0] if i not in labelled][:30]
     np.testing.assert_array_equal(points, X[np.concatenate([labelled, expected])])
 
 
@@ -246,7 +246,7 @@ def test_zhang_runs(folder, method, monkeypatch):
         assert np.mean(outcome.values[quantity]) < 30.0
 
 
-def test_labels_of_a_draw_are_new_each_time():
+def test_each_draw_of_labels_is_different():
     y = np.repeat([0, 1], 100)
     first, fold = zhang2009.draw_labels(y, 50, 0)
     assert np.bincount(y[first]).tolist() == [50, 50]

@@ -1,23 +1,23 @@
-"""Work for the tests of the runner; a module of its own, because other processes import it."""
+"""Jobs for the tests of the runner; a module of its own, because other processes import it."""
 
 import json
 import os
 import time
 from pathlib import Path
 
-from lapwing.bench import Outcome
+from experiments import Outcome
 
 
 def doubled(data, number):
     return Outcome({"error": [2.0 * number]})
 
 
-def name_of_process(data):
+def process_id(data):
     return Outcome({"process": [os.getpid()]})
 
 
 def fail(data):
-    raise ValueError("no such luck")
+    raise ValueError("bad luck")
 
 
 def crash(data):

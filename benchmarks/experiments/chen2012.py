@@ -1,4 +1,4 @@
-"""Chen, Tsang and Xu (2012): the sets of the SSL book, and the large sets, as one paper."""
+"""Chen, Tsang and Xu (2012): the data sets of the SSL book and the large ones, as one paper."""
 
 from __future__ import annotations
 

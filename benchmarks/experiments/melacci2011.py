@@ -1,15 +1,16 @@
-"""Melacci and Belkin (2011), §6: Laplacian machines on eight sets, and the course of PCG.
+"""Melacci and Belkin (2011), §6: Laplacian classifiers on eight data sets, and the course of PCG.
 
 Twelve splits: four stratified folds, drawn three times; three folds for training, one for test (T).
-From the training rows labelled (L) and validation rows (V) are drawn, at least one of each class;
-V is in no graph. γ_A and γ_I are chosen from the paper's grid, one pair for each set and method, by
-the mean error on V over the splits (ties by the mean loss there); kernel and graph are the paper's.
-MNIST3VS8 and FACEMIT have their own test part and balanced L and V, and the weights of the paper's
-Tables 9 and 10. Seconds are those of `fit` with Gram matrix and graph precomputed.
+Labelled (L) and validation rows (V) are drawn from the training rows, at least one of each class; V
+is in no graph. γ_A and γ_I are selected from the paper's grid, one pair per data set and method, by
+the mean error on V over the splits, with ties broken by the mean loss there. Kernel and graph are
+the paper's. MNIST3VS8 and FACEMIT have their own test part and balanced L and V, and use the
+weights of the paper's Tables 9 and 10. Seconds are those of `fit` with precomputed Gram matrix and
+graph.
 
-The paper does not say how rows of COIL20 are scaled. On pixels from 0 to 1 its kernel width 0.6 is
-below the distance of any two images, so rows have unit length here. FACEMIT pixels are divided by
-255, and its error is the mean over the two classes, as in the paper.
+The paper does not state how rows of COIL20 are scaled. For pixels from 0 to 1 its kernel width 0.6
+is below the distance of any two images, so rows have unit length here. FACEMIT pixels are divided
+by 255, and its error is the mean over the two classes, as in the paper.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..estimators import LapRLSClassifier, LapSVC
-from ..graphs import KNNGraph
-from ..kernels import GaussianKernel, Kernel, PolynomialKernel
-from ..losses import Hinge, Loss, SquaredHinge, SquaredLoss
-from ..operators import DenseOperator
-from ..risk import RegularizedRisk
-from ..solvers import pcg
-from ..spaces import KernelSpace
+from lapwing.estimators import LapRLSClassifier, LapSVC
+from lapwing.graphs import KNNGraph
+from lapwing.kernels import GaussianKernel, Kernel, PolynomialKernel
+from lapwing.losses import Hinge, Loss, SquaredHinge, SquaredLoss
+from lapwing.operators import DenseOperator
+from lapwing.risk import RegularizedRisk
+from lapwing.solvers import pcg
+from lapwing.spaces import KernelSpace
+
 from .data import DataFolder, error, unit_rows
-from .figures import parameters
 from .grids import WEIGHTS, ManifoldGrid, decided, least, one_vs_rest
 from .jobs import Job, Outcome, Paper
+from .published import parameters
 
 NAME = "melacci2011"
-#: file; labelled, validation rows; kernel width (or degree), neighbours, power.
+#: File; number of labelled and validation rows; kernel width (or degree), neighbours, power.
 SETS: dict[str, tuple[str, int, int, float, int, int]] = {
     "G50C": ("g50c.npz", 50, 50, 17.5, 50, 5),
     "COIL20(B)": ("coil20.npz", 40, 40, 0.6, 2, 1),
@@ -60,7 +62,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 SUPERVISED = ("SVM", "RLSC")
 CHECKS = ("stability", "validation", "mixed")
-#: Sets of Figs. 5 to 7 and of Figs. 8 and 9.
+#: Data sets of Figs. 5 to 7 and of Figs. 8 and 9.
 COURSES = {"5": "USPST", "6": "MNIST3VS8", "7": "COIL20"}
 NORMS = {"8": ("G50C", "COIL20(B)", "PCMAC"), "9": ("USPST(B)", "COIL20", "USPST")}
 REPEATS = {"quick": 1, "standard": 12, "full": 12}
@@ -73,7 +75,7 @@ THINNED = {
 
 
 def jobs(mode: str) -> list[Job]:
-    """Return the jobs: each method on each set, and the course of PCG."""
+    """Return the jobs: every method on every data set, and the course of PCG."""
     found = []
     for name, (file, *_) in SETS.items():
         if mode == "quick" and name in LARGE:
@@ -103,7 +105,7 @@ def jobs(mode: str) -> list[Job]:
 
 
 def _is_printed(mode: str, name: str, method: str) -> bool:
-    """Whether the weights are those of the paper's Tables 9 and 10, for want of time."""
+    """Whether the weights are those of the paper's Tables 9 and 10, to save time."""
     if name in LARGE:
         return True
     many_classes = name in ("COIL20", "USPST")
@@ -111,14 +113,14 @@ def _is_printed(mode: str, name: str, method: str) -> bool:
 
 
 def _printed(name: str, method: str) -> list[float] | None:
-    """Return γ_A and γ_I of the paper, None where it has none."""
+    """Return the paper's γ_A and γ_I, None if it has none."""
     method = {"LapRLSC direct": "LapRLSC"}.get(method, method.removeprefix("LapRLSC "))
     return parameters(NAME).get((name, method))
 
 
 @dataclass(frozen=True)
 class Split:
-    """One split: the training rows, labelled ones first, and the rows of V and T."""
+    """One split: labelled and unlabelled training rows, and the rows of V and T."""
 
     X: Any
     y: np.ndarray
@@ -134,14 +136,14 @@ class Split:
 
     @property
     def marks(self) -> np.ndarray:
-        """Labels of the training rows, -1 for those without."""
+        """Labels of the training rows, -1 for unlabelled rows."""
         marks = np.full(len(self.train), -1)
         marks[: len(self.labelled)] = self.y[self.labelled]
         return marks
 
 
 def splits(data: DataFolder, name: str, repeats: int) -> Iterator[Split]:
-    """Yield the first splits of a set."""
+    """Yield the first splits of a data set."""
     _, n_labelled, n_validation, *_ = SETS[name]
     X, y, train = data_set(data, name)
     for seed in range(repeats):
@@ -159,7 +161,7 @@ def splits(data: DataFolder, name: str, repeats: int) -> Iterator[Split]:
 
 
 def _drawn(order: np.ndarray, y: np.ndarray, size: int, balanced: bool) -> np.ndarray:
-    """Return the first rows of an order that hold every class, or each class equally often."""
+    """Return the first rows of an order that contain every class, or every class equally often."""
     classes = np.unique(y)
     least_of_each = size // len(classes) if balanced else 1
     first = np.concatenate([order[y[order] == c][:least_of_each] for c in classes])
@@ -168,14 +170,14 @@ def _drawn(order: np.ndarray, y: np.ndarray, size: int, balanced: bool) -> np.nd
 
 
 def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return rows, classes from 0, and the mask of the training part, None if it is drawn."""
+    """Return rows, class codes from 0, and the mask of the training part (None: it is drawn)."""
     file = SETS[name][0]
     [y] = data.load(file, "y")
     if name == "MNIST3VS8":
         X, train = data.load(file, "X", "train")
         pair = np.isin(y, (3, 8))
         return unit_rows(X[pair]), (y[pair] == 8).astype(int), train[pair]
-    if name == "FACEMIT":  # the parts are exchanged
+    if name == "FACEMIT":  # training and test part are swapped
         X, train = data.load(file, "X", "train")
         return (X / 255.0).astype(np.float32), (y == 1).astype(int), ~train
     X = data.rows(file)
@@ -188,7 +190,7 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray, np.ndarray |
 
 
 def kernel_of(name: str) -> Kernel:
-    """Return the kernel of a set."""
+    """Return the kernel of a data set."""
     width = SETS[name][3]
     if name == "MNIST3VS8":
         return PolynomialKernel(gamma=1.0, coef0=0.0, degree=width)
@@ -198,7 +200,7 @@ def kernel_of(name: str) -> Kernel:
 def measure(
     data: DataFolder, name: str, method: str, repeats: int, weights: list[float] | None
 ) -> Outcome:
-    """Return errors on U, V and T, and what a fit takes, of one method on one set."""
+    """Return errors on U, V and T, seconds and iterations of one method on one data set."""
     if name == "FACEMIT":
         return _facemit(data, method, repeats, weights)
     values: dict[str, list[float]] = {}
@@ -207,7 +209,7 @@ def measure(
         by = _errors_by_fits if "PCG" in method else _errors_by_grid
         points = list(product(WEIGHTS, (0.0,) if method in SUPERVISED else WEIGHTS))
         weights = _choose(splits(data, name, repeats), name, points, partial(by, method))
-        remark = f"chosen γ_A {weights[0]:g}, γ_I {weights[1]:g}"
+        remark = f"selected γ_A {weights[0]:g}, γ_I {weights[1]:g}"
     for split in splits(data, name, repeats):
         for quantity, value in fit_and_measure(split, name, method, weights).items():
             values.setdefault(quantity, []).append(value)
@@ -220,7 +222,7 @@ def _choose(
     points: list[tuple[float, float]],
     errors: Callable[..., Iterator],
 ) -> list[float]:
-    """Return the weights with the least mean error on V."""
+    """Return the weights with the smallest mean error on V."""
     totals = np.zeros((2, len(points)))
     for split in drawn:
         totals += np.array(list(errors(split, name, points))).T
@@ -230,33 +232,33 @@ def _choose(
 def _errors_by_grid(
     method: str, split: Split, name: str, points: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
-    """Yield error and loss on V of each grid point, all from one factorisation."""
+    """Yield error and loss on V of every grid point, all from one factorisation."""
     train = split.labelled if method in SUPERVISED else split.train
-    K, K_held = _gram(split, name, train, split.validation)
+    K, K_v = _gram(split, name, train, split.validation)
     graph = KNNGraph(1) if method in SUPERVISED else _graph(name)
     loss, classes = LOSSES[method](), np.unique(split.y)
     targets = one_vs_rest(split.y[split.labelled], classes)
-    held = one_vs_rest(split.y[split.validation], classes)
+    targets_v = one_vs_rest(split.y[split.validation], classes)
     graph.fit(split.X[train])
     grid = ManifoldGrid(K, graph.laplacian_, np.arange(len(split.labelled)))
     for ambient, manifold in points:
         _, theta, b = grid.solve(loss, targets, ambient, manifold)
-        values = K_held @ grid.expansion(theta) + b
+        values = K_v @ grid.expansion(theta) + b
         wrong = error(decided(values, classes), split.y[split.validation])
-        yield wrong, float(loss.value(values, held).mean())
+        yield wrong, float(loss.value(values, targets_v).mean())
 
 
 def _errors_by_fits(
     method: str, split: Split, name: str, points: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
-    """Yield the error on V of each grid point, fitted one by one."""
+    """Yield the error on V of every grid point, each fitted separately."""
     K, K_v = _gram(split, name, split.train, split.validation)
     graph = _graph(name).fit(split.X[split.train])
     held_out = K_v, split.y[split.validation]
     for point in points:
-        machine = make_machine(method, point).set_params(graph=graph)
-        machine.fit(K, split.marks, validation=held_out)
-        yield error(machine.predict(K_v), held_out[1]), 0.0
+        model = make_estimator(method, point).set_params(graph=graph)
+        model.fit(K, split.marks, validation=held_out)
+        yield error(model.predict(K_v), held_out[1]), 0.0
 
 
 def _graph(name: str) -> KNNGraph:
@@ -265,7 +267,7 @@ def _graph(name: str) -> KNNGraph:
 
 
 def _gram(split: Split, name: str, train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """Return the Gram matrix of the training rows, and those of other rows with them."""
+    """Return the Gram matrix of the training rows, and those between other rows and them."""
     kernel = kernel_of(name)
     rows = kernel.prepare(split.X[train])
     grams = [kernel.block(kernel.prepare(split.X[part]), rows) for part in (train, *others)]
@@ -273,13 +275,13 @@ def _gram(split: Split, name: str, train: np.ndarray, *others: np.ndarray) -> li
     return grams
 
 
-def make_machine(method: str, weights: Any) -> Any:
-    """Return an estimator for a Gram matrix."""
+def make_estimator(method: str, weights: Any) -> Any:
+    """Return an estimator for a precomputed Gram matrix."""
     common = {"kernel": "precomputed", "reg_ambient": weights[0], "reg_manifold": weights[1]}
     for check in CHECKS:
         if method.endswith(f"PCG {check}"):
-            kind = LapRLSClassifier if method.startswith("LapRLSC") else LapSVC
-            return kind(solver="pcg", stopping=check, tol=0.0, **common)
+            estimator = LapRLSClassifier if method.startswith("LapRLSC") else LapSVC
+            return estimator(solver="pcg", stopping=check, tol=0.0, **common)
     if method in ("RLSC", "LapRLSC", "LapRLSC direct"):
         return LapRLSClassifier(solver="direct", **common)
     if method in ("SVM", "LapSVM dual"):
@@ -288,52 +290,52 @@ def make_machine(method: str, weights: Any) -> Any:
 
 
 def fit_and_measure(split: Split, name: str, method: str, weights: Any) -> dict[str, float]:
-    """Return the errors in percent, the seconds of a fit and its iterations."""
+    """Return the errors in percent, the seconds and the iterations of a fit."""
     supervised = method in SUPERVISED
     train = split.labelled if supervised else split.train
     K, K_v, K_t = _gram(split, name, train, split.validation, split.test)
     graph = KNNGraph(1) if supervised else _graph(name)
-    machine = make_machine(method, weights).set_params(graph=graph.fit(split.X[train]))
+    model = make_estimator(method, weights).set_params(graph=graph.fit(split.X[train]))
     start = time.perf_counter()
     held_out = K_v, split.y[split.validation]
-    machine.fit(K, split.marks[: len(train)], validation=held_out)
+    model.fit(K, split.marks[: len(train)], validation=held_out)
     seconds = time.perf_counter() - start
     if supervised:
         _, K_u = _gram(split, name, train, split.unlabelled)
-        on_unlabelled = machine.predict(K_u)
+        on_unlabelled = model.predict(K_u)
     else:
-        on_unlabelled = machine.transduction_[len(split.labelled) :]
+        on_unlabelled = model.transduction_[len(split.labelled) :]
     return {
         "U": error(on_unlabelled, split.y[split.unlabelled]),
-        "V": error(machine.predict(K_v), split.y[split.validation]),
-        "T": error(machine.predict(K_t), split.y[split.test]),
+        "V": error(model.predict(K_v), split.y[split.validation]),
+        "T": error(model.predict(K_t), split.y[split.test]),
         "seconds": seconds,
-        "steps" if method == "LapSVM Newton" else "iterations": float(machine.n_iter_),
+        "steps" if method == "LapSVM Newton" else "iterations": float(model.n_iter_),
     }
 
 
 def _facemit(data: DataFolder, method: str, repeats: int, weights: list[float] | None) -> Outcome:
-    """Return the macro errors on FACEMIT, whose Gram matrix is kept in single precision."""
+    """Return the macro errors on FACEMIT, whose Gram matrix is stored in single precision."""
     assert weights is not None
     values: dict[str, list[float]] = {}
     gamma = kernel_of("FACEMIT").gamma  # type: ignore[attr-defined]
     for split in splits(data, "FACEMIT", repeats):
         supervised = method in SUPERVISED
-        machine = make_machine(method, weights).set_params(kernel="rbf", gamma=gamma)
+        model = make_estimator(method, weights).set_params(kernel="rbf", gamma=gamma)
         train = split.labelled if supervised else split.train
         graph = KNNGraph(1) if supervised else _graph("FACEMIT")
-        machine.set_params(graph=graph.fit(split.X[train]))
+        model.set_params(graph=graph.fit(split.X[train]))
         validation = split.X[split.validation], split.y[split.validation]
         start = time.perf_counter()
-        machine.fit(split.X[train], split.marks[: len(train)], validation=validation)
+        model.fit(split.X[train], split.marks[: len(train)], validation=validation)
         values.setdefault("seconds", []).append(time.perf_counter() - start)
-        values.setdefault("iterations", []).append(float(machine.n_iter_))
+        values.setdefault("iterations", []).append(float(model.n_iter_))
         parts = {"U": split.unlabelled, "V": split.validation, "T": split.test}
         for quantity, rows in parts.items():
             if quantity == "U" and not supervised:
-                found = machine.transduction_[len(split.labelled) :]
+                found = model.transduction_[len(split.labelled) :]
             else:
-                found = machine.predict(split.X[rows])
+                found = model.predict(split.X[rows])
             truth = split.y[rows]
             macro = np.mean([error(found[truth == c], truth[truth == c]) for c in (0, 1)])
             values.setdefault(quantity, []).append(float(macro))
@@ -341,7 +343,7 @@ def _facemit(data: DataFolder, method: str, repeats: int, weights: list[float] |
 
 
 def course(data: DataFolder, name: str, iterations: int) -> Outcome:
-    """Return errors after each iteration of PCG, and those of Newton, on the first split."""
+    """Return the errors after every iteration of PCG, and those of Newton, on the first split."""
     [split] = splits(data, name, 1)
     weights = _printed(name, "LapSVM Newton")
     exact = fit_and_measure(split, name, "LapSVM Newton", weights)
@@ -358,15 +360,15 @@ def course(data: DataFolder, name: str, iterations: int) -> Outcome:
         return step.iteration >= iterations
 
     graph = _graph(name).fit(split.X[split.train])
-    machine = make_machine("PCG stability", weights)
-    machine.set_params(stopping="optimal", graph=graph, callback=watch, max_iter=iterations + 1)
-    machine.fit(K, split.marks)
+    model = make_estimator("PCG stability", weights)
+    model.set_params(stopping="optimal", graph=graph, callback=watch, max_iter=iterations + 1)
+    model.fit(K, split.marks)
     newton = {part: exact[part] for part in ("U", "V", "T")}
     return Outcome(curves={"name": name, "pcg": curves, "newton": newton})
 
 
 def draw_course(figure: Any, curves: Mapping[str, Any]) -> None:
-    """Draw Figures 5 to 7: errors by iteration, with Newton's as a line across."""
+    """Draw Figs. 5 to 7: errors by iteration, with those of Newton as horizontal lines."""
     for ax, part in zip(figure.subplots(1, 3, sharey=True), ("U", "V", "T"), strict=True):
         errors = curves["pcg"][part]
         ax.plot(range(1, len(errors) + 1), errors, color="#0072B2", label="PCG")
@@ -380,7 +382,7 @@ def draw_course(figure: Any, curves: Mapping[str, Any]) -> None:
 
 
 def norms(data: DataFolder, names: list[str], iterations: int) -> Outcome:
-    """Return objective and norms of the gradient by iteration, over their values at zero."""
+    """Return objective and gradient norms by iteration, divided by their values at zero."""
     curves = {}
     for name in names:
         [split] = splits(data, name, 1)
@@ -410,7 +412,7 @@ def norms(data: DataFolder, names: list[str], iterations: int) -> Outcome:
 
 
 def _norms_at(risk: RegularizedRisk, f: Any) -> list[float]:
-    """Return the objective, ‖∇‖, ‖∇̂‖ and √⟨∇̂, ∇⟩, all classes together."""
+    """Return the objective, ‖∇‖, ‖∇̂‖ and √⟨∇̂, ∇⟩ over all classes."""
     gradient = risk.gradient(f)
     mixed = float(np.maximum(risk.inner(gradient, gradient), 0.0).sum())
     return [
@@ -422,7 +424,7 @@ def _norms_at(risk: RegularizedRisk, f: Any) -> list[float]:
 
 
 def draw_norms(figure: Any, curves: Mapping[str, Any]) -> None:
-    """Draw Figures 8 and 9."""
+    """Draw Figs. 8 and 9."""
     names = ("objective", "‖∇‖", "‖∇̂‖", "√⟨∇̂, ∇⟩")
     axes = np.atleast_1d(figure.subplots(1, len(curves)))
     for ax, (name, lines) in zip(axes, curves.items(), strict=True):
@@ -431,7 +433,7 @@ def draw_norms(figure: Any, curves: Mapping[str, Any]) -> None:
         ax.set_title(name)
         ax.set_xlabel("PCG iterations")
         ax.grid(alpha=0.3)
-    axes[0].set_ylabel("over the value at zero")
+    axes[0].set_ylabel("relative to the value at zero")
     axes[0].legend()
 
 

@@ -1,4 +1,7 @@
-"""The comparison with peers as a page for people, JSON for programs, and a picture."""
+"""The report of the comparison with peers, as Markdown, JSON and a plot.
+
+The names of the JSON fields stay as they are, so that reports of different versions compare.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from ..displays import new_figure
+from lapwing.displays import new_figure
+
 from .jobs import Job
 from .peers import ALONE, LABELS, OURS, UNSEEN, draw
-from .report import about, can_draw, mean_sd, told
+from .report import about, can_draw, conditions, mean_sd
 
 
 def write(
     folder: Path, mode: str, jobs: list[Job], records: Mapping[str, Mapping[str, Any]]
 ) -> Path:
-    """Write report.md, report.json and the picture of the comparison with peers."""
+    """Write report.md, report.json and the plot of the comparison; return the page."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = about(mode, jobs, records)
     cells, means = [], {}
@@ -37,10 +41,10 @@ def write(
             }
         )
         if "unlabelled rows" in values:
-            place = job.settings["name"], job.settings["per_class"], job.method
-            means[place] = float(np.mean(values["unlabelled rows"]))
-    duels = find_duels(cells)
-    document = {"about": facts, "cells": cells, "duels": duels}
+            cell = job.settings["name"], job.settings["per_class"], job.method
+            means[cell] = float(np.mean(values["unlabelled rows"]))
+    pairs = paired_comparisons(cells)
+    document = {"about": facts, "cells": cells, "duels": pairs}
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text + "\n", encoding="utf-8")
     drawn = bool(means) and can_draw()
@@ -49,23 +53,24 @@ def write(
         draw(figure, means)
         figure.savefig(folder / "peers.png", dpi=110)
     page = folder / "report.md"
-    page.write_text("\n".join(_page(facts, cells, duels, drawn)) + "\n", encoding="utf-8")
+    page.write_text("\n".join(_page(facts, cells, pairs, drawn)) + "\n", encoding="utf-8")
     return page
 
 
-def find_duels(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return Lapwing against each other method, draw by draw, on each set with each few labels.
+def paired_comparisons(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return Lapwing against every other method, for each data set and number of labels.
 
-    The difference of the accuracies on the same rows with the same labels, its mean and the 95 %
-    interval of Student's t; "worse", "even" or "better" by whether that holds zero.
+    The accuracies of both are subtracted draw by draw, on the same rows with the same labels. The
+    difference is their mean, with half the width of the 95 % interval of Student's t. The verdict
+    is "even" if that interval contains zero, otherwise "better" or "worse".
     """
     found: dict[tuple, dict[str, list[float]]] = {}
     for cell in cells:
         for rows in ("unlabelled rows", "new rows"):
-            place = cell["set"], cell["labels a class"], rows
+            key = cell["set"], cell["labels a class"], rows
             if len(cell["values"].get(rows, [])) > 1:
-                found.setdefault(place, {})[cell["method"]] = cell["values"][rows]
-    duels = []
+                found.setdefault(key, {})[cell["method"]] = cell["values"][rows]
+    pairs = []
     for (name, labels, rows), methods in found.items():
         ours = methods.pop(OURS, None)
         if ours is None or not methods:
@@ -76,7 +81,7 @@ def find_duels(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
             gap = np.subtract(ours, theirs)
             half = float(t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap)))
             mean = float(gap.mean())
-            duels.append(
+            pairs.append(
                 {
                     "set": name,
                     "labels a class": labels,
@@ -88,81 +93,82 @@ def find_duels(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "verdict": "better" if mean > half else "worse" if mean < -half else "even",
                 }
             )
-    return duels
+    return pairs
 
 
-def _counts(duels: list[dict[str, Any]]) -> list[int]:
-    return [sum(d["verdict"] == v for d in duels) for v in ("better", "even", "worse")]
+def _counts(pairs: list[dict[str, Any]]) -> list[int]:
+    return [sum(d["verdict"] == v for d in pairs) for v in ("better", "even", "worse")]
 
 
-def _duel_tables(duels: list[dict[str, Any]]) -> Iterator[str]:
-    """Say how often Lapwing is better, even or worse, and where."""
-    best = [duel for duel in duels if duel["best"]]
+def _pair_tables(pairs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield how often Lapwing is better, even or worse, and where."""
+    best = [pair for pair in pairs if pair["best"]]
     yield ""
     yield "## Better, even, worse"
     yield ""
     yield (
-        "Lapwing's default, untouched, against the others: differences of accuracy draw by draw, "
-        "with 95 % intervals. A cell is a set with so many labels a class, on unlabelled or on new "
-        "rows. The best of the others is the one with the highest mean there, found afterwards."
+        "Lapwing's default, with no parameter set, against the other methods: paired differences "
+        "of accuracy with 95 % intervals. A cell is a data set with a number of labels per class, "
+        "on unlabelled or on new rows. The best other method is the one with the highest mean in "
+        "the cell, determined afterwards."
     )
     yield ""
     yield "| against | better | even | worse |"
     yield "| --- | ---: | ---: | ---: |"
-    rows = [("the best of them in each cell", best)]
-    rows += [(f"the same, {l} labels a class", _of(best, "labels a class", l)) for l in LABELS]
-    unseen = [duel for duel in best if duel["set"] in UNSEEN]
-    rows += [(f"the same, on sets not looked at before ({', '.join(UNSEEN)})", unseen)]
-    methods = dict.fromkeys(duel["method"] for duel in duels)
-    rows += [(method, _of(duels, "method", method)) for method in methods]
+    rows = [("the best other method in each cell", best)]
+    rows += [(f"the same, {l} labels per class", _of(best, "labels a class", l)) for l in LABELS]
+    unseen = [pair for pair in best if pair["set"] in UNSEEN]
+    rows += [(f"the same, on data sets not used before ({', '.join(UNSEEN)})", unseen)]
+    methods = dict.fromkeys(pair["method"] for pair in pairs)
+    rows += [(method, _of(pairs, "method", method)) for method in methods]
     for title, part in rows:
         if part:
             yield f"| {title} | {' | '.join(str(count) for count in _counts(part))} |"
     yield ""
-    yield "Points of accuracy by which Lapwing leads the best of the others:"
+    yield "Lead of Lapwing over the best other method, in percentage points of accuracy:"
     yield ""
-    yield "| set | labels a class | unlabelled rows | new rows | the best there |"
+    yield "| data set | labels per class | unlabelled rows | new rows | best other method |"
     yield "| --- | ---: | ---: | ---: | --- |"
-    for name in dict.fromkeys(duel["set"] for duel in best):
+    for name in dict.fromkeys(pair["set"] for pair in best):
         for labels in LABELS:
             here = _of(_of(best, "set", name), "labels a class", labels)
             shown = {
-                duel["rows"]: f"{duel['difference']:+.1f} ± {duel['half']:.1f}"
-                + {"better": " ▲", "worse": " ▼", "even": ""}[duel["verdict"]]
-                for duel in here
+                pair["rows"]: f"{pair['difference']:+.1f} ± {pair['half']:.1f}"
+                + {"better": " ▲", "worse": " ▼", "even": ""}[pair["verdict"]]
+                for pair in here
             }
             if here:
                 line = f"{shown.get('unlabelled rows', '')} | {shown.get('new rows', '')}"
                 yield f"| {name} | {labels} | {line} | {here[0]['method']} |"
 
 
-def _of(duels: list[dict[str, Any]], key: str, value: Any) -> list[dict[str, Any]]:
-    return [duel for duel in duels if duel[key] == value]
+def _of(pairs: list[dict[str, Any]], key: str, value: Any) -> list[dict[str, Any]]:
+    return [pair for pair in pairs if pair[key] == value]
 
 
 def _page(
-    facts: Mapping[str, Any], cells: list[dict], duels: list[dict], drawn: bool
+    facts: Mapping[str, Any], cells: list[dict], pairs: list[dict], drawn: bool
 ) -> Iterator[str]:
-    yield "# Lapwing beside its peers"
+    yield "# Lapwing and its peers"
     yield ""
-    yield told(facts)
+    yield conditions(facts)
     yield ""
     yield (
-        "The same splits for all, parameters chosen on the labelled rows alone, and with one label "
-        "a class none chosen. Accuracy in %, mean ± standard deviation over draws of rows and "
-        "labels; seconds of choosing and fitting; the peak memory of a process."
+        "All methods have the same splits. Parameters are selected on the labelled rows only; with "
+        "one label per class none are selected. Accuracy in %, mean ± standard deviation over "
+        "draws of rows and labels; seconds of selection and fit; peak memory of a process."
     )
     if drawn:
         yield ""
-        yield "![accuracy by labels a class](peers.png)"
-    if duels:
-        yield from _duel_tables(duels)
+        yield "![accuracy by labels per class](peers.png)"
+    if pairs:
+        yield from _pair_tables(pairs)
     cells = sorted(cells, key=lambda cell: cell["labels a class"])
     for name in dict.fromkeys(cell["set"] for cell in cells):
         yield ""
         yield f"## {name}"
         yield ""
-        yield "| labels a class | method | unlabelled rows | new rows | seconds | MB |"
+        yield "| labels per class | method | unlabelled rows | new rows | seconds | MB |"
         yield "| ---: | --- | ---: | ---: | ---: | ---: |"
         for cell in (cell for cell in cells if cell["set"] == name):
             shown = [
