@@ -64,7 +64,7 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
         array = np.asarray(array)
         if not _NAME.fullmatch(name) or array.dtype.kind not in _KINDS:
             raise TypeError(f"array {name!r} of type {array.dtype} cannot be kept in a model file")
-        array = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)  # in its memory order
         stream = io.BytesIO()
         np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
         contents[name] = stream.getvalue()

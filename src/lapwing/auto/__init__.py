@@ -1,4 +1,4 @@
-"""The default: estimators that need no parameter, select for themselves and report what they did."""
+"""The default: estimators that need no parameter and report what they selected."""
 
 from .classifier import SemiSupervisedClassifier
 from .regressor import SemiSupervisedRegressor

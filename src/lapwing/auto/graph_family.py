@@ -92,7 +92,9 @@ class GraphFamily:
                 settings = {"neighbours": neighbours, "power": power, "floor": floor}
                 settings |= {"reg": limits.GRAPH_REG, "scale": scale}
                 on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
-                yield LinearSetting(GRAPH, settings, kernel_reduction(columns[:l]), limits.GRAPH_REG, on_sample)
+                yield LinearSetting(
+                    GRAPH, settings, kernel_reduction(columns[:l]), limits.GRAPH_REG, on_sample
+                )
 
     def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
         """Return a kernel on the labelled rows; only columns of new ones are computed."""

@@ -294,12 +294,12 @@ def _unreached(reach: np.ndarray) -> list[str]:
     lost = int((~reach).sum())
     if lost == 0:
         return []
-    return [f"{lost} of {len(reach)} rows lie in parts of the graph {_NO_LABEL}; suggest() names some"]
+    return [
+        f"{lost} of {len(reach)} rows lie in parts of the graph {_NO_LABEL}; suggest() names some"
+    ]
 
 
-def after_refit(
-    report: SelectionReport, targets: Targets, reach: np.ndarray
-) -> SelectionReport:
+def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) -> SelectionReport:
     """Return the report of a model that was given more labels: what is still true of it."""
     kept = [message for message in report.warnings if _NO_LABEL not in message]
     confusion = report.confusion

@@ -58,9 +58,7 @@ class UsedRows:
         """Return rows of which these are in use as well."""
         representative = self.representative.copy()
         representative[index] = index
-        return replace(
-            self, index=np.union1d(self.index, index), representative=representative
-        )
+        return replace(self, index=np.union1d(self.index, index), representative=representative)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""

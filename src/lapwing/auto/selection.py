@@ -230,9 +230,7 @@ def score(folds: Folds, trial: Trial) -> Candidate:
     return _score_classes(folds, trial, index, folds.labels.codes)
 
 
-def _score_classes(
-    folds: Folds, trial: Trial, index: np.ndarray, codes: np.ndarray
-) -> Candidate:
+def _score_classes(folds: Folds, trial: Trial, index: np.ndarray, codes: np.ndarray) -> Candidate:
     """Accuracy on held-out labels, together with agreement beyond chance."""
     c = max(folds.labels.targets.shape[1], 2)
     l = len(np.unique(index))

@@ -81,9 +81,7 @@ class Setup:
             object.__setattr__(self, name, value)
 
 
-def families_to_try(
-    method: str, plan: DefaultPlan, labels: Labels, n_rows: int
-) -> list[str]:
+def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int) -> list[str]:
     """Return the families that are tried: the supervised one always, and alone if so."""
     if method != "auto":
         return list(dict.fromkeys([SUPERVISED, method]))

@@ -1,4 +1,4 @@
-"""The graph of a model: from what the user gave to one fitted to the rows, and what labels reach."""
+"""The graph of a model: fitted to the rows, and which of them labels reach."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def register(*types: type) -> None:
 
 def trusted_types() -> list[str]:
     """Return the names of all types that a file may hold, for ``skops.io.load(trusted=...)``."""
-    return sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in {*known_types.values(), *_PARTS})
+    return sorted(
+        f"{kind.__module__}.{kind.__qualname__}" for kind in {*known_types.values(), *_PARTS}
+    )
 
 
 register(
