@@ -1,1 +1,1 @@
-"""The only folder that names an array library or an executor: threads, memory."""
+"""Array libraries and executors: the only package that names one."""

@@ -1,11 +1,11 @@
-"""Model files: a zip of one JSON page and plain arrays, written at once and read with suspicion.
+"""Model files: a zip of one JSON page and plain arrays, written atomically and read with suspicion.
 
-Nothing in such a file is ever run: arrays of objects are refused, names, sizes and checksums are
-compared with the page before anything is unpacked. Knows nothing of models; what the page says
-beside the list of arrays is for the caller to check.
+Nothing in such a file is ever run: arrays of objects are refused, and names, sizes and checksums
+are compared with the page before anything is unpacked. Knows nothing of models; the caller checks
+what the page contains besides the list of arrays.
 
-A file holds ``model.json`` and ``arrays/NAME.npy`` (format 1.0 of numpy, little-endian numbers,
-truth values or texts of fixed length). The page lists name, shape, type and SHA-256 of each array
+A file contains ``model.json`` and ``arrays/NAME.npy`` (format 1.0 of NumPy; little-endian numbers,
+booleans or strings of fixed length). The page lists name, shape, type and SHA-256 of each array
 and has a SHA-256 of itself.
 """
 
@@ -32,9 +32,9 @@ from .memory import format_size, memory_budget
 FORMAT, VERSION = "lapwing-model", 2
 _PAGE = "model.json"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-#: Kinds of numbers that an array may hold: truth values, whole and real numbers, texts.
+#: Kinds of data types that an array may have: booleans, integers, floats, strings.
 _KINDS = "biufU"
-#: Bytes of a page at most, and what a byte of it may take in memory.
+#: Largest page in bytes, and the memory that a byte of it may take when parsed.
 _LARGEST_PAGE, _UNPACKED = 64 * 1024**2, 30
 _MOST_ARRAYS = 10_000
 #: A fixed date in the zip, so that equal contents give equal files.
@@ -42,20 +42,20 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class ModelFileError(ValueError):
-    """A model file is damaged, is none at all, or is of a kind that cannot be read here."""
+    """A file is no model file, is damaged, or has a format that this version cannot read."""
 
 
 def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a model file, all of it or nothing.
+    """Write a model file completely or not at all.
 
     Parameters
     ----------
     path : str or Path
-        Where; an older file there is replaced once the new one is complete.
+        Where to write; an older file is replaced once the new one is complete.
     page : mapping
-        What JSON can hold.
+        Anything JSON can represent.
     arrays : mapping of str to ndarray
-        Arrays of numbers, truth values or texts.
+        Arrays of numbers, booleans or strings.
     """
     path = Path(path)
     contents: dict[str, bytes] = {}
@@ -95,14 +95,14 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
 def read_archive(
     path: str | Path, memory_limit: float | str | None = None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a model file; nothing in it is run, and what does not add up is refused.
+    """Read a model file; nothing in it is run, and inconsistent contents are refused.
 
     Parameters
     ----------
     path : str or Path
         The file.
     memory_limit : int, str or None, default=None
-        Most memory for the arrays; None is 60 % of what is free.
+        Memory that may be used for the arrays; None is 60 % of the free memory.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def read_archive(
         reason = str(error) or type(error).__name__
         raise ModelFileError(
             f"{path} is no model file, or it is damaged ({reason}): write it again with "
-            "model.save or `lapwing fit`"
+            "lapwing.save or `lapwing fit`"
         ) from None
 
 
@@ -165,8 +165,8 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
             f"it was written by {age} Lapwing (layout {version}, this one reads {VERSION}): "
             "install that version, or fit again"
         )
-    said = whole.pop("sha256", None)
-    if said != _digest(whole):
+    stated = whole.pop("sha256", None)
+    if stated != _digest(whole):
         raise ModelFileError("its page does not match its checksum: the file is damaged")
     page, listed = whole.get("page"), whole.get("arrays")
     if not isinstance(page, dict) or not isinstance(listed, dict):
@@ -176,7 +176,8 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     total = sum(info.file_size for info in members.values())
     if total > budget:
         raise MemoryError(
-            f"the model needs {format_size(total)} and memory_limit allows {format_size(budget)}"
+            f"the model needs {format_size(total)} and memory_limit allows {format_size(budget)}: "
+            "raise memory_limit"
         )
     arrays = {
         name: _array(bag, members[f"arrays/{name}.npy"], what) for name, what in listed.items()
@@ -185,7 +186,7 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
 
 
 def plain(value: Any) -> Any:
-    """Return a value made of JSON's types only."""
+    """Return a value made of JSON types only."""
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):
@@ -202,12 +203,12 @@ def plain(value: Any) -> Any:
 
 
 def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, what: Any) -> np.ndarray:
-    """Return one array after comparing it with what the page says."""
+    """Return one array after comparing it with its entry in the page."""
     dtype = np.dtype(str(what["dtype"]))
     shape = tuple(what["shape"])
     counts = all(isinstance(s, int) and s >= 0 for s in shape)
     if dtype.kind not in _KINDS or dtype.itemsize == 0 or not counts:
-        raise ModelFileError(f"{member.filename} is of a type that is not allowed")
+        raise ModelFileError(f"{member.filename} has a data type that is not allowed")
     size = dtype.itemsize
     for s in shape:
         size *= s
@@ -216,12 +217,12 @@ def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, what: Any) -> np.ndarr
         raise ModelFileError(f"{member.filename} does not match its checksum: the file is damaged")
     array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     if array.dtype != dtype or array.shape != shape:
-        raise ModelFileError(f"{member.filename} is not what the page says")
+        raise ModelFileError(f"{member.filename} differs from its entry in the page")
     return array
 
 
 def _content(bag: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
-    """Return the bytes of a member, never more than expected, whatever its header says."""
+    """Return the bytes of a member, never more than expected, whatever its header claims."""
     if member.file_size > most:
         raise ModelFileError(f"{member.filename} is larger than it can be")
     with bag.open(member) as file:
@@ -239,7 +240,7 @@ def _put(bag: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def _umask() -> int:
-    """Return the mask of the process, which can only be read by setting it."""
+    """Return the file mode mask of the process, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

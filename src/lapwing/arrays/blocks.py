@@ -1,8 +1,8 @@
 """Rows in blocks that are read again and again, and sums over all of them.
 
-An array, a memory map or a CSR matrix is one block; a stream gives its blocks anew for each pass,
-from a temporary folder where it can be read only once. Held at a time is one tile of rows for each
-thread. Knows nothing of what is computed.
+An array, a memory map or a CSR matrix is one block; a stream gives its blocks again for each pass,
+from a temporary folder if it can be read only once. One tile of rows per thread is in memory at a
+time. Knows nothing of what is computed.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class RowBlocks:
         return np.concatenate(found)
 
     def take(self, index: np.ndarray) -> Any:
-        """Return the rows of these numbers, which ascend."""
+        """Return the rows of these indices, which ascend."""
         parts, first = [], 0
         for block in self.read():
             last = first + block.shape[0]
@@ -133,7 +133,7 @@ class _ProgressCounter:
 
 @dataclass(frozen=True)
 class Stream:
-    """Blocks that have been read once, and can be again.
+    """Blocks that have been read once and can be read again.
 
     Attributes
     ----------
@@ -152,12 +152,12 @@ class Stream:
 
 @contextmanager
 def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> Iterator[Stream]:
-    """Read all blocks once, each through ``check``, and give what reads them again.
+    """Read all blocks once, each through ``check``, and yield what reads them again.
 
     ``blocks`` is a function that returns an iterator, or something that can be iterated over
     again, such as a list. An iterator or generator can be read only once: its rows are kept in a
-    temporary folder for the time being. ``check`` takes the number of a block and the block, and
-    returns its rows, as an array or CSR matrix, and its labels.
+    temporary folder meanwhile. ``check`` takes the number of a block and the block, and returns
+    its rows, as an array or CSR matrix, and its labels.
     """
     if not (callable(blocks) or isinstance(blocks, Iterable)):
         raise TypeError(
@@ -203,7 +203,7 @@ def _plain(X: Any) -> Any:
 
 
 def without_repeats(X: Any) -> Any:
-    """Return sparse rows in which no entry is stored in parts, which norms would not add up."""
+    """Return sparse rows in which no entry is stored in several parts, which norms would miss."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

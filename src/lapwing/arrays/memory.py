@@ -1,4 +1,4 @@
-"""What memory there is and how much of it may be used: asked before anything is allocated."""
+"""How much memory there is and how much of it may be used, asked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1024**i for i, unit in enumerate("KMGT", start=1)}
 #: Share of the free memory used when no limit is given: the rest is for X, copies and neighbours.
 _DEFAULT_SHARE = 0.6
-#: Assumed when the operating system does not tell.
+#: Assumed when the operating system does not report it.
 _FALLBACK_BYTES = 4 * 10**9
 
 

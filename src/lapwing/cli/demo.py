@@ -39,7 +39,8 @@ from ..estimators import (
     NystromLGCClassifier,
     PVMClassifier,
 )
-from ..selection import LapRLSClassifierCV, LapSVCCV, SemiSupervisedClassifier
+from ..auto import SemiSupervisedClassifier
+from ..model_selection import LapRLSClassifierCV, LapSVCCV
 from .demo_table import N_LABELLED, N_ROWS, demo_csv
 from .models import check_out, write_whole
 
