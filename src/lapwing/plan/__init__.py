@@ -6,6 +6,15 @@ does not fit is refused here. Builds nothing and computes nothing.
 """
 
 from .base import Plan, Sizes
+from .embedded import plan_embedded_ridge, plan_tube
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 
-__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
+__all__ = [
+    "DENSE_ROWS",
+    "Plan",
+    "Sizes",
+    "plan_embedded_ridge",
+    "plan_landmarks",
+    "plan_manifold",
+    "plan_tube",
+]
