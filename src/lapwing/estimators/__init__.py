@@ -1,10 +1,19 @@
 """Estimators: parameters, and a fit that reads like the flow of the data."""
 
-from .laprls import LapRLSClassifier, LapRLSRegressor
+from .laperls_classifier import LapERLSClassifier
+from .laperls_regressor import LapERLSRegressor
+from .lapesvc import LapESVC
+from .lapesvr import LapESVR
+from .laprls_classifier import LapRLSClassifier
+from .laprls_regressor import LapRLSRegressor
 from .lapsvc import LapSVC
 from .lapsvr import LapSVR
 
 __all__ = [
+    "LapERLSClassifier",
+    "LapERLSRegressor",
+    "LapESVC",
+    "LapESVR",
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",

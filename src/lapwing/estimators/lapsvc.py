@@ -32,90 +32,94 @@ class LapSVC(Classifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of the labelled rows.
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
-        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+        Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
-        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
-        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_ambient : float, default=1e-4
         γ_A > 0, weight of the norm in the space of the kernel.
-    reg_manifold : float, default=1.0 (regressors 0.1)
-        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised machine.
+    reg_manifold : float, default=1.0
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised model.
     graph : KNNGraph, affinity matrix or None, default=None
-        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
-        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+        The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
+        to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
+        regressors. Its ``power`` is the p of Lᵖ.
     fit_intercept : bool, default=True
-        Whether f has a constant b.
+        Whether f has an intercept.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.
+        Weights of the classes, which multiply those of the labelled rows.
     solver : {"auto", "newton", "pcg", "dual"}, default="auto"
         "newton" (squared hinge) and "dual" (hinge) factor a dense n × n matrix once and solve an
         l × l problem by Newton steps or a quadratic program. "pcg" is the preconditioned
-        conjugate gradient of the paper (squared hinge). "auto" factors up to about 10 000 rows
-        and iterates above, to a certified distance from the optimum.
+        conjugate gradient method of the paper (squared hinge). "auto" factors up to about 10 000
+        rows and iterates for more, to a certified distance from the optimum.
     stopping : {"optimal", "stability", "validation", "mixed"}, default="optimal"
         Early stopping of iterative solvers by the decisions on unlabelled rows, the errors on
         validation rows, or both; "optimal" uses ``tol`` alone.
     n_landmarks : int or None, default=None
-        Search among functions of so many k-means centres instead of all rows (of random rows if
-        the kernel is precomputed): n·m² operations and n·m numbers, for more rows than an n × n
-        matrix has room for. Narrow kernels, with which a centre speaks for few rows, want many.
-        The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+        Number m of landmarks. The function is then an expansion over m k-means centres instead of
+        all rows (over m random rows if the kernel is precomputed), which takes n·m² operations and
+        n·m numbers: for more rows than an n × n matrix has room for. Narrow kernels need many
+        landmarks. The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
     tol : float, default=1e-3
-        Iterative solvers are content when the certified distance to the optimum is below
-        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
-        first ("pcg").
+        Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
+        objective ("auto"), or the norm of the gradient below ``tol`` times its first value ("pcg").
     max_iter : int, default=1000
-        Most iterations.
-    random_state : int, RandomState or None, default=0
-        For landmarks, those that the iterative solver uses included.
+        Maximum number of iterations.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks, those that the iterative solver uses included.
     warm_start : bool, default=False
-        Whether a new fit on rows of the same shape starts from the last solution.
+        Whether a new fit to rows of the same shape starts from the last solution.
     verbose : int, default=0
-        1 shows progress on the error stream.
+        1 shows progress on the standard error stream.
     memory_limit : int, str or None, default=None
-        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
-        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
-        chosen to fit, before anything is allocated.
+        Memory that may be used for the Gram matrix and the solver, in bytes or as text such as
+        "8GB"; None is 60 % of the free memory. How the Gram matrix is stored is chosen to fit,
+        before anything is allocated.
     callback : callable, optional
         Called with each `Step`; a true return value stops the solver.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
     landmarks_ : ndarray of shape (m, d)
-        The centres, if ``n_landmarks`` is a number m; all distinct rows, if those are no more.
-        ``dual_coef_`` and ``support_`` are then of centres instead of rows. Not for precomputed
-        kernels, where coefficients of m rows are not zero.
+        The k-means centres, if ``n_landmarks`` is a number m; all distinct rows, if there are
+        fewer. ``dual_coef_`` and ``support_`` then belong to the centres instead of the rows. Not
+        for precomputed kernels, where m rows have nonzero coefficients.
     dual_coef_ : ndarray of shape (n_columns, n)
         Coefficients of the expansion (not for linear and cosine kernels).
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Constants.
-    support_ : ndarray
-        Rows with a coefficient that is not zero.
+        Intercepts.
+    support_ : ndarray of int
+        Rows with a nonzero coefficient.
     graph_ : KNNGraph
         The graph used.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
     result_ : SolverResult
-        Status, message, certified gap, passes over the Gram matrix and history.
+        Status, message, certified gap, passes and history of the solver.
     n_iter_ : int
         Iterations of the solver.
 
     Notes
     -----
-    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
-    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
-    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
-    alone; for fewer dense rows the n × n Gram matrix is formed.
+    With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
+    at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
+    sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer
+    dense rows the n × n Gram matrix is formed.
 
     References
     ----------
@@ -216,7 +220,16 @@ class LapSVC(Classifier):
         graph, reach = graph_of_rows(self, graph, rows.X, targets, KNNGraph())
         start = previous_solution(self, rows.X, warm)
         rules = early_stopping(self, rows, targets, validation)
-        found = fit_manifold(self, rows.X, targets, loss, graph, start, rules=rules)
+        found = fit_manifold(
+            self,
+            rows.X,
+            targets,
+            loss,
+            graph,
+            start,
+            reg_ambient=self.reg_ambient,
+            rules=rules,
+        )
         return self._set_fitted(
             rows,
             targets,

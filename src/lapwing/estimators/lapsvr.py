@@ -18,14 +18,14 @@ from .targets import quantity_targets
 
 
 class LapSVR(Regressor):
-    """Laplacian support vector regression for numbers, known for few rows.
+    """Laplacian support vector regression for targets known for few rows.
 
     Minimises
 
         ½‖f‖² + C Σ_labelled max(|f - y| - ε, 0) + (μ/2) fᵀLᵖf
 
-    Errors below ε cost nothing, and larger ones cost in proportion: single wrong targets pull
-    less than under the squared loss of `LapRLSRegressor`.
+    Errors below ε cost nothing, and the cost of larger errors is linear: wrong targets have less
+    influence than under the squared loss of `LapRLSRegressor`.
 
     Parameters
     ----------
@@ -36,39 +36,39 @@ class LapSVR(Regressor):
     reg_manifold : float, default=0.01
         μ ≥ 0, weight of the smoothness over the graph; 0 is support vector regression.
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
-        Kernel k. A function takes two arrays of rows and returns the matrix of values.
+        Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
-        1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
-        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     graph : KNNGraph, affinity matrix or None, default=None
-        The graph of the rows. A fitted graph is used as it is, another is fitted to X. None is
-        ``KNNGraph()``, for regressors ``KNNGraph(normalized=False)``. Its ``power`` is the p of Lᵖ.
+        The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
+        to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
+        regressors. Its ``power`` is the p of Lᵖ.
     fit_intercept : bool, default=True
-        Whether f has a constant b.
+        Whether f has an intercept.
     unlabeled : float, default=nan
-        Marks rows without a target; None, NaN and pd.NA always do.
+        Marker of rows without a target; None, NaN and pd.NA always count as such.
     solver : {"auto", "dual"}, default="auto"
-        "dual" factors a dense n × n matrix once and solves a quadratic program of two variables a
-        labelled row. "auto" does so up to about 10 000 rows and iterates above, to a certified
-        distance from the optimum.
+        "dual" factors a dense n × n matrix once and solves a quadratic program of two variables
+        per labelled row. "auto" does so up to about 10 000 rows and iterates for more, to a
+        certified distance from the optimum.
     tol : float, default=1e-3
-        Iterative solvers are content when the certified distance to the optimum is below
-        ``tol`` times the objective ("auto"), or the gradient's norm below ``tol`` times its
-        first ("pcg").
+        Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
+        objective.
     max_iter : int, default=1000
-        Most iterations.
-    random_state : int, RandomState or None, default=0
-        For landmarks, those that the iterative solver uses included.
+        Maximum number of iterations.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks that the iterative solver uses.
     warm_start : bool, default=False
-        Whether a new fit on rows of the same shape starts from the last solution.
+        Whether a new fit to rows of the same shape starts from the last solution.
     verbose : int, default=0
-        1 shows progress on the error stream.
+        1 shows progress on the standard error stream.
     memory_limit : int, str or None, default=None
-        Most memory for the Gram matrix, or the rows of it that are kept, and the solver, in bytes
-        or such as "8GB"; None is 60 % of what is free. Storage in float64, float32 or tiles is
-        chosen to fit, before anything is allocated.
+        Memory that may be used for the Gram matrix and the solver, in bytes or as text such as
+        "8GB"; None is 60 % of the free memory. How the Gram matrix is stored is chosen to fit,
+        before anything is allocated.
     callback : callable, optional
         Called with each `Step`; a true return value stops the solver.
 
@@ -76,38 +76,40 @@ class LapSVR(Regressor):
     ----------
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     dual_coef_ : ndarray of shape (n_columns, n)
         Coefficients of the expansion (not for linear and cosine kernels).
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Constants.
-    support_ : ndarray
-        Rows with a coefficient that is not zero.
+        Intercepts.
+    support_ : ndarray of int
+        Rows with a nonzero coefficient.
     graph_ : KNNGraph
         The graph used.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
     result_ : SolverResult
-        Status, message, certified gap, passes over the Gram matrix and history.
+        Status, message, certified gap, passes and history of the solver.
     n_iter_ : int
         Iterations of the solver.
 
     Notes
     -----
-    In the scale of the other machines, ½·(Σ loss + γ_A‖f‖² + γ_I fᵀLᵖf), it is γ_A = 1, γ_I = μ and
-    losses of weight 2C.
+    In the scale of the other Laplacian models, ½·(Σ loss + γ_A‖f‖² + γ_I fᵀLᵖf), this is γ_A = 1,
+    γ_I = μ and losses of weight 2C.
 
-    Linear and cosine kernels are solved for their d weights, by a d × d matrix, where d is at most
-    n and at most 5 000 (for dense rows up to n = 10 000, and for direct solvers, at most n). With
-    more columns, sparse rows and more than 10 000 dense ones are worked on by products with X
-    alone; for fewer dense rows the n × n Gram matrix is formed.
+    With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
+    at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
+    sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer
+    dense rows the n × n Gram matrix is formed.
 
     References
     ----------
     L. Chen, I. W. Tsang and D. Xu (2012), "Laplacian Embedded Regression for Scalable Manifold
     Regularization", IEEE Transactions on Neural Networks and Learning Systems 23(6), 902-915.
-    The machine is that of eq. (4)-(10).
+    The model is that of eq. (4)-(10).
 
     Examples
     --------
@@ -119,9 +121,6 @@ class LapSVR(Regressor):
     >>> bool(np.abs(model.predict([[0.5]]) - 0.25)[0] < 0.02)
     True
     """
-
-    #: The norm has weight one: C weighs the losses against it.
-    reg_ambient = 1.0
 
     def __init__(
         self,
@@ -191,8 +190,16 @@ class LapSVR(Regressor):
         targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
         graph, reach = graph_of_rows(self, graph, rows.X, targets, regression_graph())
         start = previous_solution(self, rows.X, warm)
-        weight = 2.0 * float(self.C)
-        found = fit_manifold(self, rows.X, targets, loss, graph, start, loss_weight=weight)
+        found = fit_manifold(
+            self,
+            rows.X,
+            targets,
+            loss,
+            graph,
+            start,
+            reg_ambient=1.0,
+            loss_weight=2.0 * float(self.C),
+        )
         return self._set_fitted(
             rows,
             targets,

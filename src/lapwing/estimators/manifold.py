@@ -91,6 +91,7 @@ def fit_manifold(
     graph: KNNGraph,
     start: WarmStart | None,
     *,
+    reg_ambient: float,
     loss_weight: float = 1.0,
     ridge: float = 0.0,
     rules: Rules | None = None,
@@ -111,10 +112,13 @@ def fit_manifold(
         Fitted to the rows.
     start : WarmStart or None
         The last solution.
+    reg_ambient : float
+        γ_A, weight of the norm.
     loss_weight : float
         Factor of the losses in ½·(Σ loss + …).
     ridge : float
-        Added to the diagonal of the Gram matrix.
+        Added to the diagonal of the Gram matrix. What the solution owes to it is left out of the
+        values, as it is of predictions.
     rules : callable, optional
         Gives stopping rules of the iterative solvers.
     """
@@ -141,7 +145,7 @@ def fit_manifold(
         targets=targets.values,
         weights=loss_weight * targets.weights,
         smoothness=graph.laplacian_,
-        reg_ambient=float(settings.reg_ambient),
+        reg_ambient=float(reg_ambient),
         reg_manifold=float(settings.reg_manifold),
         fit_intercept=bool(settings.fit_intercept),
     )
@@ -153,26 +157,20 @@ def fit_manifold(
     if landmarks is not None:
         checks = ()  # one exact step needs none
     steps = _steps(plan, risk, settings.tol, rng, start, exact)
-    try:
-        step, result = run_solver(
-            settings, plan.method, steps, min(settings.max_iter, plan.max_iter), checks
-        )
-    except LinAlgError as error:
-        raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
+    step, result = _run(settings, plan, steps, checks)
     f = step.function
+    if ridge > 0:
+        f = replace(f, values=f.values - ridge * f.coef)
+        step = replace(step, function=f)
+    held_out = held_out_values(step, targets.index)
+    if plan.space == "expansion":
+        return expansion_solution(kernel, X, f, held_out, result, seed=seed)
     centres = None
     if landmarks is not None:
         centres = landmarks.centres
         f = replace(f, coef=landmarks.expansion(f.coef, kernel, X))
-    attributes = kernel_attributes(kernel, X, f, centres)
-    attributes["_start"] = WarmStart(seed, f.coef, f.intercept, centres)
-    return Solution(
-        expansion_predictor(kernel, X if centres is None else centres, f.coef, f.intercept),
-        f.values,
-        held_out_values(step, targets.index),
-        result,
-        attributes,
-    )
+    start = WarmStart(seed, f.coef, f.intercept, centres)
+    return _kernel_solution(kernel, X, f, held_out, result, start)
 
 
 def graph_of_rows(
@@ -249,6 +247,44 @@ def make_landmarks(
     return Landmarks(landmark_features(plan.kernel, X, centres), centres=centres)
 
 
+def expansion_solution(
+    kernel: Kernel | None,
+    X: Any,
+    f: Function,
+    held_out: np.ndarray,
+    result: SolverResult,
+    *,
+    seed: int = 0,
+) -> Solution:
+    """Return the solution for an expansion over the rows.
+
+    It is stored as weights of the columns where the kernel is linear; a warm start keeps the
+    expansion itself.
+    """
+    start = WarmStart(seed, f.coef, f.intercept)
+    if kernel is None or not kernel.is_linear:
+        return _kernel_solution(kernel, X, f, held_out, result, start)
+    weights = np.asarray(kernel.prepare(X).data.T @ f.coef)
+    found = _kernel_solution(kernel, X, replace(f, coef=weights), held_out, result, start)
+    support = np.flatnonzero(f.coef.any(axis=1))
+    return replace(found, attributes={**found.attributes, "support_": support})
+
+
+def _kernel_solution(
+    kernel: Kernel | None,
+    X: Any,
+    f: Function,
+    held_out: np.ndarray,
+    result: SolverResult,
+    start: WarmStart,
+) -> Solution:
+    """Return the solution for coefficients of rows, of centres, or of columns if it is linear."""
+    attributes = {**kernel_attributes(kernel, X, f, start.centres), "_start": start}
+    points = X if start.centres is None else start.centres
+    predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
+    return Solution(predictor, f.values, held_out, result, attributes)
+
+
 def expansion_predictor(
     kernel: Kernel | None, points: Any, coef: np.ndarray, intercept: np.ndarray
 ) -> Predictor:
@@ -269,6 +305,16 @@ def kernel_attributes(
         return {**attributes, "coef_": f.coef.T, "support_": np.arange(X.shape[0])}
     support = np.flatnonzero(np.any(f.coef != 0, axis=1))
     return {**attributes, "dual_coef_": f.coef.T, "support_": support}
+
+
+def _run(
+    settings: Any, plan: Plan, steps: Iterator[Step], rules: Sequence[StoppingRule]
+) -> tuple[Step, SolverResult]:
+    max_iter = min(settings.max_iter, plan.max_iter)
+    try:
+        return run_solver(settings, plan.method, steps, max_iter, rules)
+    except LinAlgError as error:
+        raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
 
 
 def _steps(

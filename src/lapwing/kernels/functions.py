@@ -47,6 +47,8 @@ class Kernel:
 
     #: Whether it is the inner product of prepared rows.
     is_linear: ClassVar[bool] = False
+    #: Whether it may be evaluated on rows that are rounded to single precision.
+    allows_single: ClassVar[bool] = True
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return rows in the form and precision that `block` takes."""
@@ -171,7 +173,12 @@ class GaussianKernel(Kernel):
 
 @dataclass(frozen=True)
 class CallableKernel(Kernel):
-    """A user's function of two arrays of rows that returns the matrix of values."""
+    """A user's function of two arrays of rows that returns the matrix of values.
+
+    What it makes of rounded rows is not known.
+    """
+
+    allows_single: ClassVar[bool] = False
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
 

@@ -7,6 +7,7 @@ does not fit is refused here. Builds nothing and computes nothing.
 
 from .base import Plan, Sizes
 from .default import DefaultPlan, plan_default
+from .embedded import plan_embedded_ridge, plan_tube
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "Plan",
     "Sizes",
     "plan_default",
+    "plan_embedded_ridge",
     "plan_landmarks",
     "plan_manifold",
+    "plan_tube",
 ]

@@ -36,7 +36,7 @@ class Sizes:
     @classmethod
     def of(cls, X: Any, targets: np.ndarray) -> Sizes:
         """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sparse=sp.issparse(X))
+        return cls(*X.shape, *targets.shape, sp.issparse(X))
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,11 @@ class Plan:
         Landmarks or prototypes, if any.
     max_iter : int
         Iterations that the memory has room for.
+    graph_kernel : {"dense", "inverse", "low_rank"} or None
+        How the kernel of the graph is held, where a model has one: as a matrix, by conjugate
+        gradients, or in the span of eigenvectors.
+    cache_bytes : int
+        Bytes left for rows of the Gram matrix that a solver keeps, if it does.
     """
 
     kernel: Kernel | None
@@ -73,3 +78,5 @@ class Plan:
     n_bytes: int
     n_points: int = 0
     max_iter: int = np.iinfo(np.int64).max
+    graph_kernel: str | None = None
+    cache_bytes: int = 0

@@ -45,7 +45,7 @@ def plan_manifold(
     sizes : Sizes
         Of the problem.
     solver : str
-        The user's choice: "auto", "pcg", or one of the direct solvers.
+        The user's choice: "auto", "pcg", "cg", or one of the direct solvers.
     reg_manifold : float
         γ_I; without it the supervised solution needs a few columns of K only.
     memory_limit : int, str or None
@@ -85,8 +85,8 @@ def _manifold_method(sizes: Sizes, solver: str, over_graph: bool, linear: bool, 
     few_features = d <= (n if forms_gram else min(n, DENSE_FEATURES))
     if linear and solver != "pcg" and few_features and 24 * d * d <= budget:
         return "eliminate_features"
-    if solver == "pcg":
-        return "pcg"
+    if solver in ("pcg", "cg"):
+        return "pcg" if solver == "pcg" else "manifold_cg"
     if solver == "auto" and linear and sizes.sparse and over_graph:
         return "manifold_cg"  # wide text: K is never formed
     dense = n <= DENSE_ROWS and dense_bytes(n, sizes.labelled) <= budget
