@@ -1,6 +1,6 @@
 """Lapwing: semi-supervised learning from few labels and many unlabelled rows."""
 
-from .estimators import LapRLSClassifier, LapRLSRegressor, LapSVC, LapSVR
+from .estimators import LapRLSClassifier, LapRLSRegressor, LapSVC, LapSVCPath, LapSVR
 from .graphs import KNNGraph
 
 __version__ = "0.1.0"
@@ -10,5 +10,6 @@ __all__ = [
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",
+    "LapSVCPath",
     "LapSVR",
 ]

@@ -2,11 +2,13 @@
 
 from .laprls import LapRLSClassifier, LapRLSRegressor
 from .lapsvc import LapSVC
+from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR
 
 __all__ = [
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",
+    "LapSVCPath",
     "LapSVR",
 ]

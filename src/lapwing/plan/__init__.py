@@ -6,6 +6,15 @@ does not fit is refused here. Builds nothing and computes nothing.
 """
 
 from .base import Plan, Sizes
+from .grid import plan_basis, plan_path
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 
-__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
+__all__ = [
+    "DENSE_ROWS",
+    "Plan",
+    "Sizes",
+    "plan_basis",
+    "plan_landmarks",
+    "plan_manifold",
+    "plan_path",
+]
