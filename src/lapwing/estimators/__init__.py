@@ -7,6 +7,7 @@ from .lapesvr import LapESVR
 from .laprls_classifier import LapRLSClassifier
 from .laprls_regressor import LapRLSRegressor
 from .lapsvc import LapSVC
+from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",
+    "LapSVCPath",
     "LapSVR",
 ]

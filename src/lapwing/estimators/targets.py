@@ -169,7 +169,7 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
         if any(texts) and not all(texts):
             kinds = sorted({type(v).__name__ for v in known.tolist()})
             raise ValueError(f"labels mix types ({', '.join(kinds)}): use one type for all classes")
-        known = np.array(known.tolist())
+    known = plain_labels(known)
     check_classification_targets(known)
     classes = np.unique(known)
     if len(classes) < 2:
@@ -178,6 +178,28 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
             "least two classes"
         )
     return classes
+
+
+def plain_labels(known: np.ndarray) -> np.ndarray:
+    """Return labels without missing ones as an array of numbers or texts, if they are objects."""
+    return np.array(known.tolist()) if known.dtype == object else known
+
+
+def may_be_classes(known: np.ndarray) -> bool:
+    """Return whether labels can be classes at all: texts, truth values or whole numbers."""
+    kind = known.dtype.kind
+    return kind in "USbiu" or (kind == "f" and bool(np.all(known == np.floor(known))))
+
+
+def look_like_classes(known: np.ndarray) -> bool:
+    """Return whether labels are classes rather than quantities, as far as they show it.
+
+    Texts and truth values are classes. Whole numbers are classes if they occur twice on average or
+    more often. Other numbers are quantities.
+    """
+    if not may_be_classes(known):
+        return False
+    return known.dtype.kind in "USb" or 2 * len(np.unique(known)) <= len(known)
 
 
 def numeric_targets(y: Any, marker: Any) -> np.ndarray:

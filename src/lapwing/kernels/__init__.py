@@ -15,6 +15,7 @@ from .gram import (
     choose_storage,
     dense_operator,
     gram_bytes,
+    gram_matrix,
     gram_operator,
     single_precision_suffices,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "choose_storage",
     "dense_operator",
     "gram_bytes",
+    "gram_matrix",
     "gram_operator",
     "make_kernel",
     "resolve_gamma",

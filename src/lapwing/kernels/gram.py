@@ -6,6 +6,8 @@ clock: the same call stores the same way each time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..arrays.memory import format_size
@@ -62,8 +64,32 @@ def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str, ridge: float
     Cost: one evaluation of half the matrix (all of it for "float64"); "tiled" evaluates half the
     matrix in every product instead.
     """
-    n = len(rows)
-    blocks = row_blocks(n, TILE)
+    if storage == "float64":
+        return DenseOperator(gram_matrix(kernel, rows, ridge))
+    tile = _tiles(kernel, rows, ridge)
+    if storage == "tiled":
+        return TileOperator(len(rows), tile)
+    precision = np.float64 if storage == "triangle64" else np.float32
+    return TileOperator.stored(len(rows), tile, precision)
+
+
+def gram_matrix(kernel: Kernel, rows: PreparedRows, ridge: float = 0.0) -> np.ndarray:
+    """Return the Gram matrix of prepared rows as an array, ``ridge`` added to its diagonal."""
+    n, tile = len(rows), _tiles(kernel, rows, ridge)
+    K, blocks = np.empty((n, n)), row_blocks(n, TILE)
+
+    def fill(pair: tuple[int, int]) -> None:
+        i, j = pair
+        K[blocks[i], blocks[j]] = tile(i, j)
+        K[blocks[j], blocks[i]] = K[blocks[i], blocks[j]].T
+
+    map_blocks(fill, [(i, j) for i in range(len(blocks)) for j in range(i + 1)])
+    return K
+
+
+def _tiles(kernel: Kernel, rows: PreparedRows, ridge: float) -> Callable[[int, int], np.ndarray]:
+    """Return the function that computes the tile (i, j) of the Gram matrix."""
+    blocks = row_blocks(len(rows), TILE)
 
     def tile(i: int, j: int) -> np.ndarray:
         values = kernel.block(rows[blocks[i]], rows[blocks[j]])
@@ -73,21 +99,7 @@ def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str, ridge: float
             values[np.diag_indices(len(values))] += ridge
         return values
 
-    if storage == "tiled":
-        return TileOperator(n, tile)
-    if storage == "triangle64":
-        return TileOperator.stored(n, tile, np.float64)
-    if storage == "triangle32":
-        return TileOperator.stored(n, tile, np.float32)
-    K = np.empty((n, n))
-
-    def fill(pair: tuple[int, int]) -> None:
-        i, j = pair
-        K[blocks[i], blocks[j]] = tile(i, j)
-        K[blocks[j], blocks[i]] = K[blocks[i], blocks[j]].T
-
-    map_blocks(fill, [(i, j) for i in range(len(blocks)) for j in range(i + 1)])
-    return DenseOperator(K)
+    return tile
 
 
 def single_precision_suffices(kernel: Kernel, rows: PreparedRows) -> bool:

@@ -8,6 +8,7 @@ does not fit is refused here. Builds nothing and computes nothing.
 from .base import Plan, Sizes
 from .default import DefaultPlan, plan_default
 from .embedded import plan_embedded_ridge, plan_tube
+from .grid import plan_basis, plan_path
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 
 __all__ = [
@@ -15,9 +16,11 @@ __all__ = [
     "DefaultPlan",
     "Plan",
     "Sizes",
+    "plan_basis",
     "plan_default",
     "plan_embedded_ridge",
     "plan_landmarks",
     "plan_manifold",
+    "plan_path",
     "plan_tube",
 ]

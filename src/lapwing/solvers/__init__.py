@@ -12,8 +12,7 @@ from .reduction import (
     BasisReductions,
     Reduction,
     basis_bytes,
-    cholesky_basis,
-    expansion_of,
+    ratio_of,
     reduce_dense,
 )
 from .s3vm import (
@@ -52,7 +51,6 @@ __all__ = [
     "basis_bytes",
     "block_solution",
     "certified_step",
-    "cholesky_basis",
     "concave_convex",
     "decisions",
     "dense_bytes",
@@ -60,7 +58,6 @@ __all__ = [
     "drive",
     "eliminate",
     "eliminate_features",
-    "expansion_of",
     "fit_hinge",
     "fit_ridge",
     "fit_smoother",
@@ -72,6 +69,7 @@ __all__ = [
     "manifold_cg_bytes",
     "pcg",
     "quasi_newton",
+    "ratio_of",
     "reduce_dense",
     "ridge_cg",
     "ridge_cg_bytes",

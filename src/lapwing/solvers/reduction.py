@@ -2,11 +2,11 @@
 
 Only the labelled rows carry a loss derivative, so for a given μ the solution is a linear function
 of l + 1 numbers (c, b), whatever the loss, the class, γ_A or the fold of a cross-validation: all of
-them become l × l problems with the reduced kernel R_μ (`reduced`).
+them become l × l problems with the reduced kernel R_μ (`label_problem`).
 
-Two ways to R_μ: one LU of the n × n matrix I + μSK, for one μ; or a basis H with HHᵀ = K, in which
-M = HᵀSH is formed once and each μ costs a Cholesky factorisation of I + μM. The columns of X, the
-features of landmarks, and the factor of a pivoted Cholesky decomposition of K are such bases.
+Two ways to R_μ: one LU of the n × n matrix I + μSK, for one μ; or a basis H with HHᵀ = K
+(`spaces.basis`), in which M = HᵀSH is formed once and each μ costs a Cholesky factorisation of
+I + μM.
 
 Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 """
@@ -26,9 +26,7 @@ from scipy.linalg import (
     cho_solve,
     lu_factor,
     lu_solve,
-    solve_triangular,
 )
-from scipy.linalg.lapack import dpstrf
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
@@ -95,6 +93,11 @@ class Reduction:
         """Return the coefficients of h and the values of f on all rows."""
         coef = self.coefficients @ np.vstack([c, -self.ratio * b])
         return coef, self.values(coef) + b
+
+
+def ratio_of(reg_ambient: float, reg_manifold: float) -> float:
+    """Return μ = γ_I/γ_A, the same number for pairs whose ratios differ by rounding alone."""
+    return float(f"{reg_manifold / reg_ambient:.12g}")
 
 
 def _symmetric(R: np.ndarray) -> np.ndarray:
@@ -235,24 +238,3 @@ def _columns_at_once(n: int) -> int:
 def to_dense(block: Any) -> np.ndarray:
     """Return a block of rows or columns as an array."""
     return block.toarray() if sp.issparse(block) else block
-
-
-def cholesky_basis(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return H with HHᵀ = K up to rounding, and the rows that span it. K is overwritten.
-
-    A pivoted Cholesky decomposition, which ends at the rank of K. Cost: n³/3 operations.
-    """
-    factor, order, rank, _ = dpstrf(K.T, lower=1, overwrite_a=1)
-    order = order - 1
-    H = np.empty((len(K), rank), order="F")
-    for column in range(rank):  # what lies above the diagonal is left over from K
-        factor[:column, column] = 0.0
-        H[order, column] = factor[:, column]
-    return H, order[:rank]
-
-
-def expansion_of(H: np.ndarray, pivots: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return the coefficients over all rows of Hθ, not zero on the pivots alone."""
-    coef = np.zeros((len(H), theta.shape[1]))
-    coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
-    return coef

@@ -1,6 +1,15 @@
 """Function spaces: kernel expansions, linear functions, features, and values on new rows."""
 
 from .affine import AffineSpace
+from .basis import (
+    Basis,
+    cholesky_basis,
+    column_basis,
+    expansion_of,
+    gram_basis,
+    kernel_basis,
+    landmark_basis,
+)
 from .expansion import evaluate
 from .features import (
     Features,
@@ -46,6 +55,7 @@ __all__ = [
     "PREDICTOR_TYPES",
     "AffineSpace",
     "AnchorMixture",
+    "Basis",
     "EigenfunctionSeries",
     "EmbeddedKernel",
     "Features",
@@ -63,13 +73,19 @@ __all__ = [
     "Similarities",
     "Space",
     "WeightedSum",
+    "cholesky_basis",
+    "column_basis",
     "evaluate",
+    "expansion_of",
+    "gram_basis",
     "graph_kernel",
     "graph_kernel_bytes",
     "inverse_root",
+    "kernel_basis",
     "kmeans_landmarks",
     "kmeans_rows",
     "label_precision",
+    "landmark_basis",
     "landmark_features",
     "localised",
     "penalty_root",

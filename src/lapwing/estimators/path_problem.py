@@ -1,0 +1,225 @@
+"""The problem of a solution path: reduced to the labelled rows, followed in λ, cross-validated.
+
+On the reduced kernel a path of a fold costs no more than its l × l problems, without another
+factorisation. Stores nothing; what is found is in `class_paths`.
+
+Notation: S = Lᵖ, l labelled rows, c columns (classes against the rest).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ..arrays.threads import row_blocks
+from ..losses import Hinge
+from ..operators import Operator
+from ..plan import Plan
+from ..risk import RegularizedRisk
+from ..solvers import (
+    FEW_DIGITS,
+    BasisReductions,
+    Reduction,
+    Step,
+    certified_step,
+    decisions,
+    hinge_path,
+    reduce_dense,
+)
+from ..spaces import Function, LinearSpace, Space
+from .class_paths import ClassPaths
+from .folds import Fold, fold_weights, labelled_folds
+from .targets import Targets
+
+#: S1 below this share of ‖S‖ is zero: constants are not penalised.
+_CONSTANTS_FREE = 1e-10
+#: Values, for several λ, that are computed at once.
+BLOCK_ENTRIES = 2_000_000
+#: Gap, as a share of the objective, up to which a solution counts as exact.
+_TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class PathProblem:
+    """What all λ and all folds share.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        For μ = 1/ρ, with coefficients in the space of the model.
+    targets : Targets
+        All labels.
+    space : Space
+        Where the functions are searched.
+    smoothness : Operator
+        S.
+    """
+
+    reduction: Reduction
+    targets: Targets
+    space: Space
+    smoothness: Operator
+
+    @cached_property
+    def constants_are_free(self) -> bool:
+        """Whether the smoothness term does not penalise constants."""
+        S, n = self.smoothness, self.smoothness.shape[0]
+        signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+        return bool(np.abs(S @ np.ones(n)).max() <= _CONSTANTS_FREE * np.abs(S @ signs).max())
+
+
+def path_problem(
+    plan: Plan, space: Space, targets: Targets, smoothness: Operator, rho: float
+) -> PathProblem:
+    """Return the problem of all λ, by one factorisation."""
+    index, ratio = targets.index, 1.0 / rho
+    if plan.method == "eliminate_features":
+        assert isinstance(space, LinearSpace)
+        reduction = BasisReductions(space.X, smoothness, index).at(ratio)
+    else:
+        reduction = reduce_dense(space.gram, smoothness, index, ratio)
+        if plan.space == "linear":
+            coefficients = space.coef_of(reduction.coefficients)
+            reduction = replace(reduction, coefficients=coefficients, values=space.values_of)
+    return PathProblem(reduction, targets, space, smoothness)
+
+
+def follow_paths(
+    settings: Any, problem: PathProblem, train: np.ndarray | None = None
+) -> ClassPaths:
+    """Return the path of each column.
+
+    Parameters
+    ----------
+    settings : object
+        The estimator; ``rho``, ``lambda_min_ratio``, ``fit_intercept`` and ``class_weight`` are
+        read.
+    problem : PathProblem
+        Reduced for 1/ρ.
+    train : ndarray of int, optional
+        Positions of the labelled rows whose labels are used; by default all.
+    """
+    reduction, targets = problem.reduction, problem.targets
+    train = np.arange(len(targets.index)) if train is None else train
+    t: np.ndarray | None = reduction.t[train]
+    sigma = settings.rho * reduction.sigma
+    if not settings.fit_intercept:
+        t, sigma = None, 0.0
+    elif problem.constants_are_free:
+        t, sigma = np.ones(len(train)), 0.0
+    weights = fold_weights(targets, train, settings.class_weight)
+    G, signs = reduction.R[np.ix_(train, train)] / settings.rho, targets.values[train]
+    least = settings.lambda_min_ratio
+    paths = tuple(hinge_path(G, y, weights, t, sigma, ratio=least) for y in signs.T)
+    return ClassPaths(paths, signs, float(settings.rho))
+
+
+def choose_lambda(
+    settings: Any, X: Any, problem: PathProblem, breakpoints: np.ndarray
+) -> dict[str, Any]:
+    """Return the fitted attributes of the λ with the best cross-validated accuracy.
+
+    Parameters
+    ----------
+    settings : object
+        The estimator; ``cv`` and what `follow_paths` needs are read.
+    X : array or CSR matrix of shape (n, d)
+        All rows, for the splitter.
+    problem : PathProblem
+        Reduced for 1/ρ.
+    breakpoints : ndarray of shape (B,)
+        Those of the paths of all labels. Without folds, λ is the last of them.
+    """
+    folds = _folds(settings.cv, X, problem.targets)
+    if len(folds) == 0:
+        names = ("best_interval_", "best_score_", "cv_lambdas_", "cv_accuracy_")
+        return {"lambda_": float(breakpoints[-1]), **dict.fromkeys(names)}
+    fold_paths = [follow_paths(settings, problem, train) for train, _ in folds]
+    end = max(paths.end for paths in fold_paths)
+    lambdas = with_midpoints(breakpoints)
+    lambdas = lambdas[lambdas >= min(end, lambdas[0])]
+    reduction, signs = problem.reduction, problem.targets.values
+    n_correct = np.zeros(len(lambdas))
+    blocks = row_blocks(len(lambdas), max(1, BLOCK_ENTRIES // signs.size))
+    for (train, test), paths in zip(folds, fold_paths, strict=True):
+        R, t = reduction.R[np.ix_(test, train)], reduction.t[test][:, None]
+        for block in blocks:
+            c, b = paths.at(lambdas[block])
+            found = decide_each(R @ c + t * b[:, None, :])
+            n_correct[block] += (found == decisions(signs[test])).sum(axis=1)
+    accuracy = n_correct / sum(len(test) for _, test in folds)
+    best = float(accuracy.max())
+    low, high = _widest(lambdas, accuracy == best)
+    return {
+        "lambda_": float(np.sqrt(low * high)),
+        "best_interval_": (low, high),
+        "best_score_": best,
+        "cv_lambdas_": lambdas,
+        "cv_accuracy_": accuracy,
+    }
+
+
+def step_at(settings: Any, problem: PathProblem, paths: ClassPaths, lam: float) -> Step:
+    """Return the solution at a λ, its distance from the optimum, and how the paths ended.
+
+    ``rho`` and ``fit_intercept`` of the estimator are read.
+    """
+    reduction, targets = problem.reduction, problem.targets
+    c, b = (part[0] for part in paths.at(np.array([lam])))
+    coef, values = reduction.expand(c, b)
+    risk = RegularizedRisk(
+        space=problem.space,
+        loss=Hinge(),
+        labelled=targets.index,
+        targets=targets.values,
+        weights=targets.weights,
+        smoothness=problem.smoothness,
+        reg_ambient=lam * settings.rho / 2.0,
+        reg_manifold=lam / 2.0,
+        fit_intercept=bool(settings.fit_intercept),
+    )
+    labels = reduction.problem(
+        risk.loss, risk.targets, risk.weights, risk.reg_ambient, risk.fit_intercept
+    )
+    f = Function(coef, b, values, problem.smoothness @ values)
+    n_breakpoints, leave_one_out = len(paths.breakpoints), partial(labels.leave_one_out, c)
+    step = certified_step(risk, f, -risk.reg_ambient * c, n_breakpoints, _TOL, leave_one_out)
+    given_up = [path.lambdas[-1] for path in paths.paths if not path.complete]
+    if given_up:
+        remark = f"rounding has ended a path at λ = {max(given_up):.3g}; {FEW_DIGITS} (rho)"
+        return replace(step, converged=False, remark=remark)
+    return step if step.converged else replace(step, remark=f"{FEW_DIGITS} (rho)")
+
+
+def decide_each(values: np.ndarray) -> np.ndarray:
+    """Return the class codes of values of shape (…, n, c), shape (…, n)."""
+    return decisions(values.reshape(-1, values.shape[-1])).reshape(values.shape[:-1])
+
+
+def with_midpoints(lambdas: np.ndarray) -> np.ndarray:
+    """Return breakpoints and the geometric middle of each pair, descending."""
+    points = np.empty(2 * len(lambdas) - 1)
+    points[::2] = lambdas
+    points[1::2] = np.sqrt(lambdas[1:] * lambdas[:-1])
+    return points
+
+
+def _folds(cv: Any, X: Any, targets: Targets) -> list[Fold]:
+    """Return the folds by which λ is chosen: fewer where a class has few labels, maybe none."""
+    if isinstance(cv, (int, np.integer)):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds, a splitter or None, got {cv!r}")
+        cv = min(int(cv), int(np.unique(targets.known, return_counts=True)[1].min()))
+        cv = None if cv == 1 else cv
+    return [] if cv is None else labelled_folds(cv, X, targets)
+
+
+def _widest(lambdas: np.ndarray, best: np.ndarray) -> tuple[float, float]:
+    """Return (low, high) of the run of best points that is widest on the log scale."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], best.astype(int), [0]])))
+    runs = list(zip(edges[::2], edges[1::2] - 1, strict=True))
+    first, last = max(runs, key=lambda run: lambdas[run[0]] / lambdas[run[1]])
+    return float(lambdas[last]), float(lambdas[first])
