@@ -19,8 +19,9 @@ from sklearn.svm import LinearSVC
 from common import load, measured, topics
 from experiments.data import error
 from lapwing import S3VC
-from lapwing.losses.margin import bump, smooth_hinge
+from lapwing.losses import SmoothHat, SmoothHinge
 from lapwing.solvers import MarginProblem
+from lapwing.solvers.s3vm import with_targets
 from lapwing.spaces import AffineSpace, LinearSpace
 
 
@@ -65,9 +66,7 @@ def one_evaluation(X, y):
         np.array([1e-3]),
         np.array([1.0]),
     )
-    loss = problem.row_loss(
-        lambda f, t: smooth_hinge(f, t, 20.0), lambda f, _: bump(f, 3.0), share=1.0
-    )
+    loss = problem.row_loss(SmoothHinge(20.0), with_targets(SmoothHat(3.0)), share=1.0)
     rng = np.random.default_rng(0)
     w, a = rng.standard_normal(X.shape[1]), rng.standard_normal(X.shape[0])
     column = np.arange(1)

@@ -5,7 +5,7 @@
 Melacci & Belkin (2011), eq. (2) and (7). Columns are separate problems with the same rows (one per
 class), worked on together so that each product with the Gram matrix serves all of them.
 
-Notation: J selects the l labelled rows, g is half the loss derivative there, K the Gram matrix.
+Notation: J selects the l labelled rows, g is the derivative of ½ Σ w·loss there, K the Gram matrix.
 """
 
 from __future__ import annotations
@@ -101,36 +101,38 @@ class RegularizedRisk:
         """The objective that is zero up to rounding; no objective is below zero."""
         return _ROUNDING * float(self.objective(self.zero()).sum())
 
-    def loss_slope(self, f: Function) -> np.ndarray:
-        """Return g, half the weighted loss derivative on the labelled rows, shape (l, c)."""
-        slope = self.loss.half_derivative(f.values[self.labelled], self.targets)
-        return self.weights[:, None] * slope
+    def loss_gradient(self, f: Function) -> np.ndarray:
+        """Return g = ½ w·loss′, the derivative with respect to labelled values, shape (l, c)."""
+        derivative = self.loss.derivative(f.values[self.labelled], self.targets)
+        return 0.5 * self.weights[:, None] * derivative
 
-    def gradient(self, f: Function, slope: np.ndarray | None = None) -> Function:
+    def gradient(self, f: Function, loss_gradient: np.ndarray | None = None) -> Function:
         """Return the gradient as a function. Cost: one product with K.
 
         It is γ_A·h plus the Riesz representer of the row gradient γ_I S f + Jᵀg: the factor K of
         the gradient with respect to α is left out, which is the preconditioning of Melacci &
-        Belkin (2011), eq. (12). ``slope`` is g, by default the derivative of the loss at f.
+        Belkin (2011), eq. (12). ``loss_gradient`` is g, by default that of the loss at f.
         """
         row_gradient = self.reg_manifold * f.S_values
-        row_gradient[self.labelled] += self.loss_slope(f) if slope is None else slope
+        g = self.loss_gradient(f) if loss_gradient is None else loss_gradient
+        row_gradient[self.labelled] += g
         intercept = row_gradient.sum(axis=0) if self.fit_intercept else np.zeros(self.n_columns)
         coef, values = self.space.represent(row_gradient)
         coef = coef + self.reg_ambient * f.coef
         values = values + self.reg_ambient * (f.values - f.intercept) + intercept
         return Function(coef, intercept, values, self.smoothness @ values)
 
-    def gap_bound(self, f: Function, slope: np.ndarray) -> np.ndarray:
+    def gap_bound(self, f: Function, loss_gradient: np.ndarray) -> np.ndarray:
         """Return an upper bound of objective − optimum, per column. Cost: one product with K.
 
-        The objective minimised over b is γ_A-strongly convex in the space, so the distance to the
-        optimum is at most ‖∇‖² / (2γ_A) wherever b is optimal for f. ``slope`` is any slope of the
-        loss that balances b; what it lacks of being a subgradient is added.
+        The objective minimised over b is γ_A-strongly convex in the space, so its distance from the
+        optimum is at most ‖∇‖² / (2γ_A) wherever b is optimal for f. ``loss_gradient`` may be any g
+        for which b is optimal; the slack of a g that is not a subgradient at f is added.
         """
-        gradient = self.gradient(f, slope)
+        gradient = self.gradient(f, loss_gradient)
         squared_norm = self.space.dot(gradient, gradient)
         # A singular K can make the square negative by rounding.
         bound = np.maximum(squared_norm, 0.0) / (2.0 * self.reg_ambient)
-        f_labelled, weights = f.values[self.labelled], self.weights[:, None]
-        return bound + self.loss.slack(f_labelled, self.targets, weights, slope).sum(axis=0)
+        f_labelled, weights = f.values[self.labelled], 0.5 * self.weights[:, None]
+        slack = self.loss.slack(f_labelled, self.targets, weights, loss_gradient)
+        return bound + slack.sum(axis=0)

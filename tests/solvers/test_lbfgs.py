@@ -1,14 +1,13 @@
 """L-BFGS in function space against a dense formulation and scipy's minimiser."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from lapwing.losses.margin import smooth_hinge, squared_hinge, two_sided_hinge
+from lapwing.losses import SmoothHinge, SquaredHinge, TwoSidedHinge
 from lapwing.operators import DenseOperator
 from lapwing.solvers import lbfgs, lbfgs_bytes
 from lapwing.spaces import AffineSpace, KernelSpace, LinearSpace
@@ -19,9 +18,9 @@ LEVEL = np.array([0.2, -0.5, 0.0, 0.7])
 
 #: Convex losses of values and targets: (value, derivative).
 LOSSES = {
-    "squared_hinge": squared_hinge,
-    "smooth_hinge": partial(smooth_hinge, sharpness=GAMMA),
-    "two_sided_hinge": lambda f, y: two_sided_hinge(f - y, GAMMA),
+    "squared_hinge": SquaredHinge().value_and_derivative,
+    "smooth_hinge": SmoothHinge(GAMMA).value_and_derivative,
+    "two_sided_hinge": lambda f, y: TwoSidedHinge(GAMMA).value_and_derivative(f - y),
 }
 FORMULAS = {
     "squared_hinge": lambda f, y: np.maximum(1 - y * f, 0) ** 2,

@@ -355,7 +355,7 @@ def test_gap_bound_holds_for_any_function(case):
     risk = problem.risk(space)
     for scale in (1e-3, 1.0, 1e2):
         f = random_function(problem, space, problem.rng).scaled(scale)
-        gap = risk.gap_bound(f, risk.loss_slope(f))[0]
+        gap = risk.gap_bound(f, risk.loss_gradient(f))[0]
         assert gap >= risk.objective(f)[0] - optimum(case)
 
 
@@ -401,7 +401,7 @@ def test_exact_step_length_treats_columns_separately_and_refuses_kinks():
         assert together[j] == alone[0]
     assert together[1] == 0.0
     for kinked in ("hinge", "epsilon_insensitive"):
-        with pytest.raises(TypeError, match="not smooth"):
+        with pytest.raises(TypeError, match="not piecewise quadratic"):
             exact_step_length(LOSSES[kinked](), f, d, y, w, slope, curvature)
 
 

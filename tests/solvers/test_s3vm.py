@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from helpers import data
 from lapwing.kernels import gram_operator, make_kernel
-from lapwing.losses.margin import bump, smooth_hinge, squared_hinge, two_sided_hinge
+from lapwing.losses import SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
 from lapwing.operators import DenseOperator
 from lapwing.solvers import (
     MarginProblem,
@@ -24,7 +24,7 @@ from lapwing.solvers import (
     quasi_newton,
 )
 from lapwing.solvers.free_energy import FreeEnergy
-from lapwing.solvers.s3vm import _labels_by_rank, hard_label_loss, tangent_loss
+from lapwing.solvers.s3vm import _labels_by_rank, with_targets
 from lapwing.spaces import (
     AffineSpace,
     KernelSpace,
@@ -106,20 +106,20 @@ def functions(problem, stage):
 
 LABELLED = {
     "smooth_hinge": (
-        lambda f, y: smooth_hinge(f, y, GAMMA),
+        SmoothHinge(GAMMA),
         lambda f, y: np.logaddexp(0, GAMMA * (1 - y * f)) / GAMMA,
     ),
-    "squared_hinge": (squared_hinge, lambda f, y: np.maximum(1 - y * f, 0) ** 2),
+    "squared_hinge": (SquaredHinge(), lambda f, y: np.maximum(1 - y * f, 0) ** 2),
 }
 UNLABELLED = {
     "none": (None, lambda f: 0.0 * f),
-    "bump": (lambda f, _: bump(f, S), lambda f: np.exp(-S * f**2)),
+    "smooth_hat": (with_targets(SmoothHat(S)), lambda f: np.exp(-S * f**2)),
     "two_sided_hinge": (
-        lambda f, _: two_sided_hinge(f, GAMMA),
+        with_targets(TwoSidedHinge(GAMMA)),
         lambda f: (np.logaddexp(0, GAMMA * (1 - f)) + np.logaddexp(0, GAMMA * (1 + f))) / GAMMA - 1,
     ),
     "squared_hinge": (
-        lambda f, _: squared_hinge(f, -1.0),
+        lambda f, _: SquaredHinge().value_and_derivative(f, -1.0),
         lambda f: np.maximum(1 + f, 0) ** 2,
     ),
 }
@@ -563,7 +563,7 @@ def test_derivative_of_the_free_energy_as_annealing_has_it(temperature, ratio, s
         unlabelled_weights=weights / weights.sum(axis=0),
     )
     energy = FreeEnergy(temperature, problem.weights(share)[1], problem.positive_ratio)
-    loss = problem.row_loss(squared_hinge, energy, share)
+    loss = problem.row_loss(SquaredHinge(), energy, share)
     f, columns = rng.normal(size=(26, 2)), np.array([2, 0])
     _, slope = loss(f, columns)
     for row in range(26):  # a share of labels ties the rows together
@@ -600,7 +600,7 @@ def test_annealing_finds_what_probabilities_and_functions_in_turn_find():
             doubled = np.vstack([X[:6], X[6:], X[6:]])
             y = np.concatenate([sides[:6], np.ones(34), -np.ones(34)])
             weights = np.concatenate([np.full(6, 1 / 6), 0.5 * p / 34, 0.5 * (1 - p) / 34])
-            _, w = squared_hinge_machine(doubled, y, weights)
+            _, w = fit_squared_hinge(doubled, y, weights)
             f = X @ w[:2] + w[2]
             if np.abs(f - before).max() < 1e-10:
                 break
@@ -648,7 +648,7 @@ def test_annealing_ends_with_decided_labels():
 # ---------------------------------------------------------------- brute force
 
 
-def squared_hinge_machine(X, y, weights, reg=0.05):
+def fit_squared_hinge(X, y, weights, reg=0.05):
     """Optimum and minimiser of Σ weights·max(1 − y(w·x + b), 0)² + reg‖w‖² by Newton's method."""
     A = np.column_stack([X, np.ones(len(X))])
     R = np.diag([reg, reg, 0.0])
@@ -695,7 +695,7 @@ class Tiny:
             labels = np.full(8, -1.0)
             labels[list(positive)] = 1.0
             y = np.append(self.sides[:4], labels)
-            best = min(best, squared_hinge_machine(self.X, y, weights)[0])
+            best = min(best, fit_squared_hinge(self.X, y, weights)[0])
         return best
 
 
@@ -717,8 +717,8 @@ def test_losses_of_unlabelled_rows_against_finite_differences(kind):
     rng = np.random.default_rng(0)
     f, columns = rng.normal(size=(20, 2)), np.array([2, 0])
     loss = {
-        "tangent": tangent_loss(np.sign(rng.normal(size=(20, 3))), GAMMA),
-        "hard": hard_label_loss(np.sign(rng.normal(size=(20, 3)))),
+        "tangent": with_targets(TwoSidedHinge(GAMMA), np.sign(rng.normal(size=(20, 3)))),
+        "hard": with_targets(SquaredHinge(), np.sign(rng.normal(size=(20, 3)))),
     }[kind]
     step = 1e-6
     change = (loss(f + step, columns)[0] - loss(f - step, columns)[0]) / (2 * step)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr, expit
 
-from ..losses.margin import Pair, squared_hinge
+from ..losses import Pair, SquaredHinge
 
+_HINGE = SquaredHinge()
 #: Share of positive rows that is not met, at most; and steps that look for it.
 _EXCESS, _STEPS = 1e-12, 100
 
@@ -43,8 +44,8 @@ class FreeEnergy:
 
     def __call__(self, f: np.ndarray, columns: np.ndarray) -> Pair:
         """Return values of the rows, whose weighted sum has the returned derivatives."""
-        above, above_slope = squared_hinge(f, 1.0)
-        below, below_slope = squared_hinge(f, -1.0)
+        above, above_slope = _HINGE.value_and_derivative(f, 1.0)
+        below, below_slope = _HINGE.value_and_derivative(f, -1.0)
         p = self._best(below - above, columns)
         sure = self.most[columns] - entr(p) - entr(1.0 - p)
         value = p * above + (1.0 - p) * below + self.temperature * sure
@@ -60,7 +61,7 @@ class FreeEnergy:
 
     def probabilities(self, f: np.ndarray) -> np.ndarray:
         """Return p for values of all columns."""
-        gain = squared_hinge(f, -1.0)[0] - squared_hinge(f, 1.0)[0]
+        gain = _HINGE.value(f, -1.0) - _HINGE.value(f, 1.0)
         return self._best(gain, np.arange(f.shape[1]))
 
     def _best(self, gain: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -1,11 +1,16 @@
-"""The l × l problem that remains when everything but the labelled rows is eliminated.
+"""The label problem: what remains when everything but the labelled rows is eliminated.
 
     min over c, b:   ½ Σ wᵢ loss(yᵢ, (Rc + t·b)ᵢ) + ½ γ_A (cᵀRc + σ b²)
 
-R is the kernel that the manifold term deforms, restricted to the labelled rows; t and σ say how the
-intercept acts through it. Every solver ends here: the dense one with the exact R, the iterative one
-with the R of the subspace it has built. At the optimum γ_A·c = −g, with g half the weighted
-derivative of the loss (a subgradient where it has kinks).
+R is the kernel deformed by the manifold term, restricted to the l labelled rows; t and σ are the
+intercept's values and penalty after the elimination. Elimination forms this problem with the exact
+R, and iterative solvers form it with the R of the subspace they have built. At the optimum
+γ_A·c = −g, with g = ½w·loss′ the derivative of the loss terms (a subgradient at kinks): c are the
+dual coefficients.
+
+How it is solved depends on what the loss declares: one linear system (quadratic), Newton's method
+on the active rows (piecewise quadratic), a quadratic program (sum of hinges), or iteratively
+reweighted least squares (any other smooth convex loss).
 """
 
 from __future__ import annotations
@@ -23,26 +28,29 @@ from .box_qp import solve_box_qp
 from .line_search import exact_step_length
 
 _MAX_NEWTON = 100
-#: Steps of full length that are tried first, on all columns together.
+#: Number of full Newton steps that are tried first, on all columns together.
 _FULL_STEPS = 8
-#: Entries of the systems of all columns up to which they are solved together.
+#: Largest number of entries of all columns' systems for which they are solved together.
 _BLOCK_ENTRIES = 4_000_000
+#: Reweighted least squares: predicted relative decrease at convergence, smallest curvature of a row
+#: relative to its weight, share of the predicted decrease that a step must bring, shortest step.
+_DECREMENT, _LEAST_CURVATURE, _DECREASE, _SHORTEST = 1e-14, 1e-8, 1e-4, 1e-10
 
 
 @dataclass(frozen=True)
 class LabelProblem:
-    """See the module.
+    """The problem in the dual coefficients c of the labelled rows and the intercept b.
 
     Attributes
     ----------
     R : ndarray of shape (l, l)
         Reduced kernel, symmetric positive semi-definite.
     t : ndarray of shape (l,) or None
-        Values of the intercept's function on the labelled rows; None without an intercept.
+        Change of f on the labelled rows per unit of b; None without an intercept.
     sigma : float
-        Penalty of the intercept.
+        Penalty of the intercept, in units of γ_A.
     loss : Loss
-        The loss.
+        The loss, convex.
     targets : ndarray of shape (l, c)
         Targets.
     weights : ndarray of shape (l,)
@@ -67,26 +75,74 @@ class LabelProblem:
         return 0.5 * (self.weights @ self.loss.value(f, self.targets) + self.reg_ambient * norm)
 
     def lower_bound(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the dual objective of c per column: never above the optimum, however c was found.
+        """Return the dual objective of c per column, which never exceeds the optimum.
 
-        The objective minus what −γ_A·c lacks of being a subgradient at the values of c and b.
+        It is the objective minus the slack of g = −γ_A·c as a subgradient at the values of c and b.
         """
         f = self.R @ c if self.t is None else self.R @ c + np.outer(self.t, b)
-        slope = -self.reg_ambient * c
-        slack = self.loss.slack(f, self.targets, self.weights[:, None], slope)
+        g = -self.reg_ambient * c
+        slack = self.loss.slack(f, self.targets, 0.5 * self.weights[:, None], g)
         return self.objective(c, b) - slack.sum(axis=0)
 
     def solve(self, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return c of shape (l, columns), b of shape (columns,) and the Newton steps done.
+        """Return c of shape (l, columns), b of shape (columns,) and the number of Newton steps.
 
-        ``start`` is a guess of c; only which of its entries are zero is used.
+        ``start`` is an initial guess of c. Only its set of non-zero entries is used.
         """
-        if not self.loss.is_smooth:
+        loss = self.loss
+        if loss.is_sum_of_hinges:
             return self._solve_dual()
-        if self.loss.is_quadratic:  # one system for all columns
-            every = np.ones(len(self.targets), dtype=bool)
-            return *self._least_squares(self.targets, every), 1
-        active = None if start is None else start != 0
+        if loss.is_quadratic:  # one system for all columns
+            return *self._least_squares(self.targets, self.weights), 1
+        if loss.is_piecewise_quadratic:
+            return self._solve_active_set(None if start is None else start != 0)
+        if loss.is_smooth and loss.is_convex:
+            return self._solve_reweighted()
+        raise TypeError(
+            f"no solver for the label problem with {type(loss).__name__}: the loss must be convex, "
+            "and smooth or a sum of hinges"
+        )
+
+    def leave_one_out(self, c: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Return each labelled row's value when its own label is left out, shape (l, columns).
+
+        Exact for the squared loss. For other losses it is exact as long as the set of rows with
+        non-zero c and, for smooth losses, the curvature of the loss stay the same. Rows with c = 0
+        keep their value.
+        """
+        values = f.copy()
+        ridges = self._ridges(f)
+        for column in range(c.shape[1]):
+            index = np.flatnonzero((c[:, column] != 0) | self.loss.is_quadratic)
+            if len(index) == 0:
+                continue
+            ridge = ridges[index, column]
+            system = np.zeros((len(index) + 1, len(index) + 1))
+            system[:-1, :-1] = self.R[np.ix_(index, index)] + np.diag(ridge)
+            system[-1, -1] = 1.0
+            if self.t is not None:
+                system[:-1, -1] = system[-1, :-1] = self.t[index]
+                system[-1, -1] = -self.sigma
+            inverse = np.diag(np.linalg.pinv(system, hermitian=True))[:-1]
+            own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
+            values[index, column] -= c[index, column] * (own - ridge)
+        return values
+
+    def _ridges(self, f: np.ndarray) -> np.ndarray:
+        """Return γ_A over the curvature of the loss terms, zero for sums of hinges."""
+        if self.loss.is_sum_of_hinges:
+            return np.zeros(f.shape)
+        if self.loss.is_piecewise_quadratic:
+            return np.broadcast_to((self.reg_ambient / self.weights)[:, None], f.shape)
+        return self.reg_ambient / self._curvature(f, self.targets, self.weights[:, None])
+
+    def _curvature(self, f: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the second derivatives ½w·loss″, at least a small share of w."""
+        curvature = 0.5 * weights * self.loss.second_derivative(f, y)
+        return np.maximum(curvature, _LEAST_CURVATURE * weights)
+
+    def _solve_active_set(self, active: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+        """Newton's method on the active rows, beginning with all columns together."""
         c, b, steps, left = self._newton_block(active)
         for column in left:
             guess = None if active is None else active[:, column]
@@ -94,37 +150,12 @@ class LabelProblem:
             steps = max(steps, done)
         return c, b, steps
 
-    def leave_one_out(self, c: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """Return each labelled row's value when its own label is left out, shape (l, columns).
-
-        Exact for the squared loss, and for the others as long as the set of rows with a multiplier
-        stays the same; rows without one keep their value.
-        """
-        values = f.copy()
-        ridge = np.zeros(len(self.weights))
-        if self.loss.is_smooth:
-            ridge = self.reg_ambient / self.weights
-        for column in range(c.shape[1]):
-            index = np.flatnonzero((c[:, column] != 0) | self.loss.is_quadratic)
-            if len(index) == 0:
-                continue
-            system = np.zeros((len(index) + 1, len(index) + 1))
-            system[:-1, :-1] = self.R[np.ix_(index, index)] + np.diag(ridge[index])
-            system[-1, -1] = 1.0
-            if self.t is not None:
-                system[:-1, -1] = system[-1, :-1] = self.t[index]
-                system[-1, -1] = -self.sigma
-            inverse = np.diag(np.linalg.pinv(system, hermitian=True))[:-1]
-            own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
-            values[index, column] -= c[index, column] * (own - ridge[index])
-        return values
-
     def _newton_block(
         self, active: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-        """Full Newton steps for all columns together, while they are small.
+        """Do full Newton steps for all columns together, if their systems are small.
 
-        Returns c, b, the steps done, and the columns that need steps of another length.
+        Returns c, b, the number of steps, and the columns that did not converge.
         """
         l, columns = self.targets.shape
         c, b, left = np.zeros((l, columns)), np.zeros(columns), np.arange(columns)
@@ -139,17 +170,17 @@ class LabelProblem:
         ridge = self.reg_ambient / self.weights
         while len(left) and steps < _FULL_STEPS:
             steps += 1
-            on = active[:, left].T  # one row a column: stacks of systems come first
+            on = active[:, left].T  # transposed: the first axis of the stack counts the systems
             systems = self.R * (on[:, :, None] & on[:, None, :])
             systems[:, np.arange(l), np.arange(l)] += np.where(on, ridge, 1.0)
             rhs = np.stack([self.targets[:, left].T * on, t * on], axis=2)
             try:
                 solved = np.linalg.solve(systems, rhs)
-            except np.linalg.LinAlgError:  # singular to the last digit: one by one, with care
+            except np.linalg.LinAlgError:  # exactly singular: columns are solved one by one
                 return c, b, steps, np.arange(columns)
             schur = self.sigma + (t * on * solved[:, :, 1]).sum(axis=1)
-            up = (t * on * solved[:, :, 0]).sum(axis=1)
-            b[left] = np.where(schur > 0, up / np.where(schur > 0, schur, 1.0), 0.0)
+            rhs_b = (t * on * solved[:, :, 0]).sum(axis=1)
+            b[left] = np.where(schur > 0, rhs_b / np.where(schur > 0, schur, 1.0), 0.0)
             c[:, left] = (solved[:, :, 0] - solved[:, :, 1] * b[left, None]).T
             f = self.R @ c[:, left] + np.outer(t, b[left])
             found = self.loss.active(f, self.targets[:, left])
@@ -161,20 +192,20 @@ class LabelProblem:
     def _newton(self, y: np.ndarray, active: np.ndarray | None) -> tuple[np.ndarray, float, int]:
         """Newton's method, Melacci & Belkin (2011), eq. (10), with the exact step length.
 
-        Each step solves the least-squares problem of the current error vectors; it ends when
-        they no longer change.
+        Each step solves the least-squares problem of the current active rows. The method ends when
+        these no longer change.
         """
         t = np.zeros(len(y)) if self.t is None else self.t
         c, b = np.zeros(len(y)), 0.0
         if active is None or not active.any():
             active = self.loss.active(np.zeros(len(y)), y)
         for step in range(1, _MAX_NEWTON + 1):
-            c_new, b_new = self._least_squares(y, active)
+            c_new, b_new = self._least_squares(y, np.where(active, self.weights, 0.0))
             f, f_new = self.R @ c + t * b, self.R @ c_new + t * b_new
             next_active = self.loss.active(f_new, y)
             if np.array_equal(next_active, active):
                 return c_new, b_new, step
-            # Rarely needed, but a full step can cycle between two sets of error vectors.
+            # Rarely needed, but full steps can cycle between two sets of active rows.
             dc, db = c_new - c, b_new - b
             length = exact_step_length(
                 self.loss,
@@ -191,16 +222,16 @@ class LabelProblem:
             active = self.loss.active(self.R @ c + t * b, y)
         return c, b, _MAX_NEWTON
 
-    def _least_squares(self, y: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Return the solution for fixed error vectors: (R + γ_A/W) c + t b = y, tᵀc = σ b.
+    def _least_squares(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Solve weighted least squares: (R + γ_A/W) c + t b = y on rows of weight w > 0, tᵀc = σ b.
 
-        y may hold several columns; b then has one entry for each.
+        y may have several columns; b then has one entry for each.
         """
-        c, index = np.zeros(y.shape), np.flatnonzero(active)
+        c, index = np.zeros(y.shape), np.flatnonzero(weights)
         if len(index) == 0:
             return c, np.zeros(y.shape[1:])
         system = self.R[np.ix_(index, index)].copy()
-        system[np.diag_indices(len(index))] += self.reg_ambient / self.weights[index]
+        system[np.diag_indices(len(index))] += self.reg_ambient / weights[index]
         solve = definite_solver(system)
         c[index] = solve(y[index])
         if self.t is None:
@@ -212,8 +243,47 @@ class LabelProblem:
         c[index] -= np.multiply.outer(solved_t, b)
         return c, b
 
+    def _solve_reweighted(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Iteratively reweighted least squares: Newton's method for smooth convex losses."""
+        c, b, steps = np.empty(self.targets.shape), np.zeros(self.targets.shape[1]), 0
+        for column, y in enumerate(self.targets.T):
+            c[:, column], b[column], done = self._reweighted(y)
+            steps = max(steps, done)
+        return c, b, steps
+
+    def _reweighted(self, y: np.ndarray) -> tuple[np.ndarray, float, int]:
+        """Solve one column by Newton's method with backtracking; every step keeps tᵀc = σb."""
+        R, gamma, half = self.R, self.reg_ambient, 0.5 * self.weights
+        t = np.zeros(len(y)) if self.t is None else self.t
+        c, b = np.zeros(len(y)), 0.0
+
+        def objective(c: np.ndarray, b: float) -> float:
+            Rc = R @ c
+            norm = c @ Rc + self.sigma * b**2
+            return float(half @ self.loss.value(Rc + t * b, y) + 0.5 * gamma * norm)
+
+        value = objective(c, b)
+        for step in range(1, _MAX_NEWTON + 1):
+            f = R @ c + t * b
+            g, curvature = half * self.loss.derivative(f, y), self._curvature(f, y, self.weights)
+            c_new, b_new = self._least_squares(f - g / curvature, curvature)
+            dc, db = c_new - c, b_new - b
+            slope = float((gamma * c + g) @ (R @ dc + t * db))  # as tᵀc = σb
+            if -slope <= _DECREMENT * value:  # the full step is below the rounding of the objective
+                return c_new, b_new, step
+            length = 1.0
+            while length > _SHORTEST:
+                found = objective(c + length * dc, b + length * db)
+                if found <= value + _DECREASE * length * slope:
+                    break
+                length /= 2.0
+            else:  # rounding allows no further decrease
+                return c, b, step
+            c, b, value = c + length * dc, b + length * db, found
+        return c, b, _MAX_NEWTON
+
     def _solve_dual(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Losses made of k hinges by their dual, with c = Σ_k s·a: k·l variables in a box.
+        """Solve the dual for a sum of k hinges, with c = Σ_k s·a: k·l variables in a box.
 
         Melacci & Belkin (2011), eq. (6), and Chen et al. (2012), eq. (7).
         """
@@ -232,7 +302,7 @@ class LabelProblem:
 def label_problem(
     risk: RegularizedRisk, R: np.ndarray, t: np.ndarray, sigma: float
 ) -> LabelProblem:
-    """Return the l × l problem of a risk for a given reduced kernel and intercept."""
+    """Return the label problem of a risk for a given reduced kernel and intercept."""
     return LabelProblem(
         R=(R + R.T) / 2.0,
         t=t if risk.fit_intercept else None,
@@ -249,8 +319,8 @@ def fit_hinge(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return θ of shape (r, c) that minimises ½‖θ‖² + Σ w·max(1 − y·φᵀθ, 0), and held-out values.
 
-    The first feature may be far larger than the others, as one that is hardly penalised is: it
-    takes the place of an intercept, so that the quadratic program keeps the digits of the rest.
+    The first feature may be far larger than the others (it is hardly penalised). It is treated as
+    an intercept, so that the quadratic program does not lose digits of the others.
     """
     t, rest = features[:, 0], features[:, 1:]
     scale = float(np.abs(t).max()) or 1.0
@@ -260,7 +330,7 @@ def fit_hinge(
         sigma=1.0 / scale**2,
         loss=Hinge(),
         targets=targets,
-        weights=2.0 * weights,  # the objective of the reduced problem has a factor ½
+        weights=2.0 * weights,  # the objective of the label problem has a factor ½
         reg_ambient=1.0,
     )
     c, b, _ = problem.solve()

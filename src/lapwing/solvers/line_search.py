@@ -1,15 +1,16 @@
 """Exact minimisation of the objective along a line, Melacci & Belkin (2011), §3.2.1.
 
-Along a line the derivative of the objective is increasing and piecewise linear: it bends where a
-labelled row enters or leaves the set of error vectors. All bends are sorted and the one crossing
-of zero is read off, for every column at once.
+For a loss that is (y − f)² on its active rows and zero elsewhere, the derivative of the objective
+along a line is increasing and piecewise linear, with a breakpoint where a labelled row enters or
+leaves the active set. All breakpoints are sorted and the zero of the derivative is found, for every
+column at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..losses import Loss, SquaredHinge, SquaredLoss
+from ..losses import Loss
 
 
 def exact_step_length(
@@ -26,7 +27,7 @@ def exact_step_length(
     Parameters
     ----------
     loss : Loss
-        Squared loss or squared hinge.
+        Piecewise quadratic.
     f, d, y : ndarray of shape (l, c)
         Values, direction and targets on the labelled rows.
     weights : ndarray of shape (l,)
@@ -39,42 +40,48 @@ def exact_step_length(
     ndarray of shape (c,)
         Zero where the direction does not descend.
     """
-    w = weights[:, None]
-    if isinstance(loss, SquaredLoss):
-        return _root(slope + (w * (f - y) * d).sum(axis=0), curvature + (w * d * d).sum(axis=0))
-    if not isinstance(loss, SquaredHinge):
-        raise TypeError(f"no exact line search for {type(loss).__name__}: it is not smooth")
+    if not loss.is_piecewise_quadratic:
+        raise TypeError(
+            f"no exact line search for {type(loss).__name__}: it is not piecewise quadratic"
+        )
+    # Derivative and second derivative of ½w(y − f − s·d)² at s = 0, for active rows.
+    constant = weights[:, None] * (f - y) * d
+    linear = weights[:, None] * d * d
+    if loss.is_quadratic:
+        return _root(slope + constant.sum(axis=0), curvature + linear.sum(axis=0))
 
-    margin, change = 1.0 - y * f, y * d
-    inside = (margin > 0) | ((margin == 0) & (change < 0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bend = np.where(change != 0, margin / change, np.inf)
-    # Rows that never change sides ahead bend at infinity.
-    bend[(bend < 0) | ((bend == 0) & (margin != 0)) | np.isnan(bend)] = np.inf
-    bend[(margin == 0)] = np.inf
-    order = np.argsort(bend, axis=0, kind="stable")
-    bend = np.take_along_axis(bend, order, axis=0)
-    sign = np.where(inside, -1.0, 1.0)  # leaves the error vectors (Q1) or enters them (Q2)
+    # A row at its boundary f = y is active if it moves to the active side.
+    active = loss.active(np.where(f == y, y + np.sign(d), f), y)
+    breakpoints = _breakpoints(y - f, d)
+    order = np.argsort(breakpoints, axis=0, kind="stable")
+    breakpoints = np.take_along_axis(breakpoints, order, axis=0)
+    sign = np.where(active, -1.0, 1.0)  # leaves the active rows (Q1) or enters them (Q2)
 
-    constant = w * (f - y) * d
-    linear = w * d * d
-    first_constant = slope + np.where(inside, constant, 0.0).sum(axis=0)
-    first_linear = curvature + np.where(inside, linear, 0.0).sum(axis=0)
+    first_constant = slope + np.where(active, constant, 0.0).sum(axis=0)
+    first_linear = curvature + np.where(active, linear, 0.0).sum(axis=0)
     # Derivative psi_j(s) = constants[j] + s·linears[j] on the j-th interval.
     steps_constant = np.take_along_axis(sign * constant, order, axis=0)
     steps_linear = np.take_along_axis(sign * linear, order, axis=0)
     constants = np.vstack([first_constant, first_constant + np.cumsum(steps_constant, axis=0)])
     linears = np.vstack([first_linear, first_linear + np.cumsum(steps_linear, axis=0)])
-    ends = np.vstack([bend, np.full((1, bend.shape[1]), np.inf)])
+    ends = np.vstack([breakpoints, np.full((1, breakpoints.shape[1]), np.inf)])
     with np.errstate(invalid="ignore"):
         at_end = np.where(np.isinf(ends), np.inf, constants + ends * linears)
     interval = np.argmax(at_end >= 0, axis=0)
-    columns = np.arange(bend.shape[1])
+    columns = np.arange(breakpoints.shape[1])
     return np.where(
         first_constant < 0,
         _root(constants[interval, columns], linears[interval, columns]),
         0.0,
     )
+
+
+def _breakpoints(distance: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Return the step s > 0 at which s·d covers the distance, infinite if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(d != 0, distance / d, np.inf)
+    steps[~(steps > 0) | (distance == 0)] = np.inf
+    return steps
 
 
 def _root(constant: np.ndarray, linear: np.ndarray) -> np.ndarray:

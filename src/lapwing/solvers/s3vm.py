@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..losses.margin import Pair, bump, smooth_hinge, squared_hinge, two_sided_hinge
+from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
 from ..spaces import AffineSpace
 from .free_energy import FreeEnergy
 from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
@@ -40,8 +40,15 @@ _COLD = 1e-6
 _ROUNDS = 50
 
 
-#: Loss and derivative of unlabelled rows, from their values and the numbers of the columns.
+#: Loss and derivative of unlabelled rows, from their values and the indices of their columns.
 UnlabelledLoss = Callable[[np.ndarray, np.ndarray], Pair]
+
+
+def with_targets(loss: Loss, targets: np.ndarray | None = None) -> UnlabelledLoss:
+    """Return the loss of unlabelled rows with targets (u, c); symmetric losses need none."""
+    if targets is None:
+        return lambda f, _: loss.value_and_derivative(f, 0.0)
+    return lambda f, columns: loss.value_and_derivative(f, targets[:, columns])
 
 
 @dataclass(frozen=True)
@@ -94,28 +101,27 @@ class MarginProblem:
 
     def row_loss(
         self,
-        on_labelled: Callable[[np.ndarray, np.ndarray], Pair],
+        on_labelled: Loss,
         on_unlabelled: UnlabelledLoss | None = None,
         share: float = 0.0,
     ) -> RowLoss:
-        """Return the loss of all rows with the unlabelled ones at ``share`` of their weight.
-
-        ``on_labelled`` takes values and targets, ``on_unlabelled`` values and column numbers.
-        """
+        """Return the loss of all rows, with the unlabelled rows at ``share`` of their weight."""
         w, v = self.weights(share)
         v = share * self.reg_unlabeled * v
 
         def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             row_gradient = np.zeros(values.shape)
-            value, slope = on_labelled(values[self.labelled], self.targets[:, columns])
+            value, derivative = on_labelled.value_and_derivative(
+                values[self.labelled], self.targets[:, columns]
+            )
             weights = w[:, columns]
             total = (weights * value).sum(axis=0)
-            row_gradient[self.labelled] = weights * slope
+            row_gradient[self.labelled] = weights * derivative
             if on_unlabelled is not None and share > 0.0:
-                value, slope = on_unlabelled(values[self.unlabelled], columns)
+                value, derivative = on_unlabelled(values[self.unlabelled], columns)
                 weights = v[:, columns]
                 total += (weights * value).sum(axis=0)
-                row_gradient[self.unlabelled] = weights * slope
+                row_gradient[self.unlabelled] = weights * derivative
             return total, row_gradient
 
         return loss
@@ -209,13 +215,8 @@ def quasi_newton(
     start : ndarray, optional
         Begin there, at the last share (a warm start).
     """
-
-    def on_labelled(f: np.ndarray, y: np.ndarray) -> Pair:
-        return smooth_hinge(f, y, surrogate_gamma)
-
-    def on_unlabelled(f: np.ndarray, _: np.ndarray) -> Pair:
-        return bump(f, unlabeled_sharpness)
-
+    on_labelled = SmoothHinge(surrogate_gamma)
+    on_unlabelled = with_targets(SmoothHat(unlabeled_sharpness))
     supervised = problem.row_loss(on_labelled)
     descend = _Descent(problem, supervised, tol, max_iter)
     if start is None:
@@ -242,10 +243,7 @@ def concave_convex(
     Each round minimises a convex upper bound of the objective that touches it at the last
     solution, until no unlabelled row changes sides.
     """
-
-    def on_labelled(f: np.ndarray, y: np.ndarray) -> Pair:
-        return smooth_hinge(f, y, surrogate_gamma)
-
+    on_labelled, convex_bound = SmoothHinge(surrogate_gamma), TwoSidedHinge(surrogate_gamma)
     supervised = problem.row_loss(on_labelled)
     descend = _Descent(problem, supervised, tol, max_iter)
     if start is None:
@@ -256,7 +254,7 @@ def concave_convex(
     side = np.sign(minimum.values[problem.unlabelled])
     settled = np.zeros(len(problem.reg), dtype=bool)
     for round_ in range(1, _ROUNDS + 1):
-        on_unlabelled = tangent_loss(side, surrogate_gamma)
+        on_unlabelled = with_targets(convex_bound, side)
         minimum = descend(
             problem.row_loss(on_labelled, on_unlabelled, 1.0), minimum, moving=~settled
         )
@@ -277,7 +275,8 @@ def label_switching(
     all pairs that are in the wrong order at once gives the labels by rank again; with rows of equal
     weight each round of switches and descent lowers the objective.
     """
-    supervised = problem.row_loss(squared_hinge)
+    hinge = SquaredHinge()
+    supervised = problem.row_loss(hinge)
     descend = _Descent(problem, supervised, tol, max_iter)
     shares = [1.0]
     if start is None:
@@ -291,7 +290,7 @@ def label_switching(
     for share in shares:
         evaluations, settled = 0, np.zeros(len(problem.reg), dtype=bool)
         for _ in range(_ROUNDS):
-            loss = problem.row_loss(squared_hinge, hard_label_loss(labels), share)
+            loss = problem.row_loss(hinge, with_targets(hinge, labels), share)
             minimum = descend(loss, minimum, moving=~settled)
             evaluations += minimum.evaluations
             before, labels = labels, _labels_by_rank(problem, minimum.values)
@@ -312,7 +311,8 @@ def deterministic_annealing(
     are those that suit the values best, and each temperature is one descent on what is left: to
     the same stationary points by far fewer products.
     """
-    supervised = problem.row_loss(squared_hinge)
+    hinge = SquaredHinge()
+    supervised = problem.row_loss(hinge)
     descend = _Descent(problem, supervised, tol, max_iter)
     temperatures = [_FIRST_TEMPERATURE / _COOLING**i for i in range(_TEMPERATURES)]
     c = len(problem.reg)
@@ -328,7 +328,7 @@ def deterministic_annealing(
         _, weights = problem.weights(share)
         weights = np.broadcast_to(weights, (len(weights), c))
         energy = FreeEnergy(temperature, weights, problem.positive_ratio)
-        minimum = descend(problem.row_loss(squared_hinge, energy, share), minimum)
+        minimum = descend(problem.row_loss(hinge, energy, share), minimum)
         entropy, lack = energy.entropy(minimum.values[problem.unlabelled])
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
         # Told is the objective with the mean loss alone, as temperatures and solvers share it.
@@ -338,21 +338,6 @@ def deterministic_annealing(
         yield Stage(f"temperature {temperature:.3g}", told, minimum.evaluations, end)
         if last:
             return
-
-
-def tangent_loss(side: np.ndarray, sharpness: float) -> UnlabelledLoss:
-    """Return max(1 − |f|, 0) made smooth, with −|f| replaced by its tangent −side·f."""
-
-    def loss(f: np.ndarray, columns: np.ndarray) -> Pair:
-        value, slope = two_sided_hinge(f, sharpness)
-        return value - side[:, columns] * f, slope - side[:, columns]
-
-    return loss
-
-
-def hard_label_loss(labels: np.ndarray) -> UnlabelledLoss:
-    """Return the squared hinge of rows with labels ±1."""
-    return lambda f, columns: squared_hinge(f, labels[:, columns])
 
 
 def _begun(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
