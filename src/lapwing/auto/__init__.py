@@ -1,6 +1,23 @@
 """The default: estimators that need no parameter and report what they selected."""
 
+from ..persistence import register
 from .classifier import SemiSupervisedClassifier
 from .regressor import SemiSupervisedRegressor
+from .report import SelectionReport
+from .rows import ScaledInput, UsedRows
+from .scaling import RowScaling
+from .selection import Candidate
+from .setup import Setup
+
+register(
+    Candidate,
+    RowScaling,
+    ScaledInput,
+    SelectionReport,
+    SemiSupervisedClassifier,
+    SemiSupervisedRegressor,
+    Setup,
+    UsedRows,
+)
 
 __all__ = ["SemiSupervisedClassifier", "SemiSupervisedRegressor"]

@@ -1,7 +1,7 @@
-"""Rows as the machines see them: once each, columns on a common scale, or text of unit length.
+"""The scale of rows: columns on a common scale, or text of unit length.
 
-Looks at rows alone, never at labels. What is learnt is a few numbers a column, which new rows get
-as well.
+Looks at rows alone, never at labels. What is learnt is a few numbers per column, which are applied
+to new rows as well.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from ..arrays.packing import expect
+
+SCALINGS = ("common", "columns", "text", "counts")
 #: Ratio of the ranges of columns (95th to 5th of a hundred) above which they have different units.
 _UNITS = 20.0
-#: Rows that are looked at to learn ranges and counts.
+#: Rows from which ranges and counts are learnt.
 _LOOKED_AT = 20_000
 
 
@@ -56,6 +59,13 @@ class RowScaling:
             X = sp.csr_matrix(X @ sp.diags_array(self.factor))
         return normalize(X, copy=False)
 
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that make no sense."""
+        expect(self.kind in SCALINGS)
+        for numbers in (self.factor, self.center):
+            if numbers is not None:
+                expect(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()))
+
 
 def learn_scaling(X: Any) -> RowScaling:
     """Choose the scaling of rows.
@@ -89,26 +99,3 @@ def learn_scaling(X: Any) -> RowScaling:
     factor = np.zeros(X.shape[1])
     factor[moving] = 1.0 / (spread[moving] * np.sqrt(moving.sum()))
     return RowScaling("columns", center, factor)
-
-
-def twins(X: Any, first: np.ndarray) -> np.ndarray:
-    """Return for each row the number of the row that stands for it and for all its copies.
-
-    Rows of ``first`` stand for themselves, and one of them for their copies. Copies would fill the
-    places of a row's neighbours, and a label would reach nothing else.
-    """
-    keys = _row_keys(X)
-    stands: dict[int, int] = {}
-    for row in first.tolist():
-        stands.setdefault(keys[row], row)
-    twin = np.array([stands.setdefault(key, row) for row, key in enumerate(keys)])
-    twin[first] = first
-    return twin
-
-
-def _row_keys(X: Any) -> list[int]:
-    """Return a number for each row, the same for equal rows."""
-    if not sp.issparse(X):
-        return [hash(row.tobytes()) for row in np.ascontiguousarray(X) + 0.0]  # no minus zero
-    parts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return [hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in parts]

@@ -8,16 +8,14 @@ from sklearn.datasets import load_digits, make_blobs
 from lapwing import S3VC, KNNGraph, LapRLSClassifier
 from lapwing.graphs.weights import graph_laplacian
 from lapwing.kernels import resolve_gamma
-from lapwing.selection import families
-from lapwing.selection.families import (
-    Labels,
-    ManifoldFamily,
-    MarginFamily,
-    SupervisedFamily,
-)
-from lapwing.selection.graph_family import GraphFamily
-from lapwing.selection.race import Race, make_folds
-from lapwing.selection.scaling import learn_scaling
+from lapwing.auto import limits
+from lapwing.auto.graph_family import GraphFamily
+from lapwing.auto.labels import Labels
+from lapwing.auto.manifold_family import ManifoldFamily
+from lapwing.auto.margin_family import MarginFamily
+from lapwing.auto.scaling import learn_scaling
+from lapwing.auto.selection import Folds, make_folds
+from lapwing.auto.supervised_family import SupervisedFamily
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +62,8 @@ def test_supervised_is_ridge_regression(data, settings):
 def test_manifold_is_laprls(data, graph, landmarks, monkeypatch):
     X, y, labels = data
     if landmarks:  # all rows are landmarks: the same functions
-        monkeypatch.setattr(families, "EXACT_ROWS", 10)
-        monkeypatch.setattr(families, "LANDMARKS", len(X))
+        monkeypatch.setattr(limits, "EXACT_ROWS", 10)
+        monkeypatch.setattr(limits, "LANDMARKS", len(X))
     settings = {"width": 4.0, "ratio": 10.0, "reg": 0.1}
     values, part = ManifoldFamily(X, graph, labels.index, 0).fit(settings, labels)
     marks = np.full(len(X), -1)
@@ -95,9 +93,9 @@ def test_graph_kernel_is_the_inverse(data, graph, neighbours, power, floor):
     L = graph_laplacian(sp.csr_array(W), normalized=True).toarray()
     system = np.linalg.matrix_power(L, power) + floor**power * np.eye(len(L))
     weights = labels.weights.copy()
-    for kind in range(3):  # all classes count the same
-        weights[labels.kinds == kind] *= (
-            labels.weights.sum() / 3 / weights[labels.kinds == kind].sum()
+    for code in range(3):  # all classes count the same
+        weights[labels.codes == code] *= (
+            labels.weights.sum() / 3 / weights[labels.codes == code].sum()
         )
     expected = ridge(np.linalg.inv(system) / 2.0, labels, 0.1, weights)
     assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
@@ -121,25 +119,25 @@ def test_margin_is_s3vc():
     X = learn_scaling(X).apply(X)
     labels = Labels(np.arange(8), np.where(y[:8] == 1, 1.0, -1.0)[:, None], np.ones(8))
     family = MarginFamily(X, 0)
-    values, part = family.fit({"width": 2.0, "reg": 1e-3}, labels)
+    values, function = family.fit({"width": 2.0, "reg": 1e-3}, labels)
     marks = np.full(80, -1)
     marks[:8] = y[:8]
     counts = np.bincount(y[:8]) + 1.0
     gamma = 2.0 * resolve_gamma("median", X)
     same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=counts / counts.sum(), random_state=0)
-    assert np.allclose(values(np.arange(80))[:, 0], same.fit(X, marks).decision_function(X))
-    assert np.array_equal(part.values(X), values(np.arange(80)))
+    assert np.allclose(values[:, 0], same.fit(X, marks).decision_function(X))
+    assert np.array_equal(function.values(X), values)
 
 
 def test_margin_on_some_rows(monkeypatch):
-    monkeypatch.setattr(families, "MARGIN_ROWS", 60)
+    monkeypatch.setattr(limits, "MARGIN_ROWS", 60)
     X, y = make_blobs(300, centers=[[-5.0, 0.0], [5.0, 0.0]], random_state=0)  # wide apart
     X = learn_scaling(X).apply(X)
     labels = Labels(np.array([250, 280, 290, 299]), np.ones((4, 1)), np.ones(4))
     labels.targets[:, 0] = np.where(y[labels.index] == 1, 1.0, -1.0)
     for settings in MarginFamily(X, 0).settings():
         values, _ = MarginFamily(X, 0).fit(settings, labels)
-        assert np.mean((values(np.arange(300))[:, 0] > 0) == y) == 1.0
+        assert np.mean((values[:, 0] > 0) == y) == 1.0
 
 
 @pytest.mark.parametrize("name", ["supervised", "manifold", "graph"])
@@ -151,14 +149,13 @@ def test_folds_are_fits_without_the_labels_held_out(data, graph, name):
         "manifold": lambda: ManifoldFamily(X, graph, labels.index, 0),
         "graph": lambda: GraphFamily(X, graph),
     }[name]
-    folds = make_folds(y[labels.index], len(labels.index), 0)
-    race = Race(labels, folds, sample, y[labels.index])
-    race.run_linear(make().cells(labels, sample))
-    place = 0
-    for number, (train, test) in enumerate(folds[:3]):
-        for candidate in race.candidates[:: max(len(race.candidates) // 3, 1)]:
-            values, _ = make().fit(candidate.settings, labels.take(train))
-            held = candidate.held[place : place + len(test)]
-            assert np.allclose(held, values[labels.index[test]], atol=1e-6)
-            assert np.allclose(candidate.votes[number], values[sample], atol=1e-6)
-        place += len(test)
+    folds = Folds(labels, make_folds(y[labels.index], len(labels.index), 0), sample)
+    trials = list(folds.run_linear(make().candidates(labels, sample)))
+    start = 0
+    for number, (train, test) in enumerate(folds.folds[:3]):
+        for trial in trials[:: max(len(trials) // 3, 1)]:
+            values, _ = make().fit(trial.settings, labels.take(train))
+            held_out = trial.held_out[start : start + len(test)]
+            assert np.allclose(held_out, values[labels.index[test]], atol=1e-6)
+            assert np.allclose(trial.on_sample[number], values[sample], atol=1e-6)
+        start += len(test)

@@ -1,0 +1,119 @@
+"""Folds, scores and shares of the candidates of the default."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lapwing.auto.labels import Labels
+from lapwing.auto.selection import Folds, Trial, beyond_chance, judge, make_folds
+
+
+@given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=5), seed=st.integers(0, 5))
+def test_folds(counts, seed):
+    codes = np.repeat(np.arange(len(counts)), counts)
+    folds = make_folds(codes, len(codes), seed)
+    if max(counts) < 2:
+        assert folds == []
+        return
+    held = np.zeros(len(codes), dtype=int)
+    for train, test in folds:
+        assert len(np.intersect1d(train, test)) == 0
+        assert len(train) + len(test) == len(codes)
+        assert set(codes[train]) == set(range(len(counts)))  # every class is left to learn from
+        held[test] += 1
+    single = np.isin(codes, np.flatnonzero(np.array(counts) == 1))
+    assert np.all(held[single] == 0)
+    assert len(set(held[~single])) == 1
+    assert held.max() >= 2
+
+
+def test_two_labels_a_class_are_split_evenly():
+    for train, test in make_folds(np.array([0, 0, 1, 1]), 4, 0):
+        assert sorted(train // 2) == sorted(test // 2) == [0, 1]
+
+
+def test_agreement_countsbeyond_chance():
+    rng = np.random.default_rng(0)
+    assert beyond_chance(np.zeros((5, 100), dtype=int), 2) == 0.5  # says nothing
+    assert beyond_chance(np.tile(rng.integers(3, size=100), (5, 1)), 3) == 1.0
+    assert beyond_chance(rng.integers(2, size=(10, 2000)), 2) == pytest.approx(0.5, abs=0.01)
+    assert beyond_chance(np.zeros((5, 0), dtype=int), 4) == 0.25
+
+
+def judged(**wrong):
+    """Families that err on some of 20 held-out labels and whose fold models agree on all rows."""
+    folds, trials = trials_of(**wrong)
+    candidates = judge(folds, trials)
+    return candidates, {candidate.family: candidate.weight for candidate in candidates}
+
+
+def trials_of(**wrong):
+    codes = np.arange(20) % 2
+    targets = np.where(codes == 1, 1.0, -1.0)[:, None]
+    labels = Labels(np.arange(20), targets, np.ones(20), codes)
+    halves = [(np.arange(10, 20), np.arange(10)), (np.arange(10), np.arange(10, 20))]
+    on_sample = np.tile(np.where(np.arange(40) % 2, 1.0, -1.0)[:, None], (2, 1, 1))
+    trials = []
+    for family, errors in wrong.items():
+        held_out = targets.copy()
+        held_out[:errors] *= -1.0
+        trials.append(Trial(family, {}, held_out, on_sample))
+    return Folds(labels, halves, np.arange(20, 60)), trials
+
+
+def test_scores():
+    (plain, graph), _ = judged(supervised=5, graph=0)
+    assert plain.held_out == 0.75
+    assert plain.agreement == 1.0
+    assert plain.score == pytest.approx((20 * 0.75 + 8) / 28)
+    assert graph.score == 1.0
+
+
+def test_supervised_candidates_get_a_standard_error_more():
+    _, weights = judged(supervised=5, graph=5)
+    assert weights["supervised"] / weights["graph"] == pytest.approx(np.e)
+    plain, graph = (candidate.score for candidate in judged(supervised=7, graph=4)[0])
+    assert graph - plain == pytest.approx(3 / 28)  # a little more than a standard error
+    _, weights = judged(supervised=7, graph=4)
+    assert 0.5 < weights["graph"] < 0.6
+    assert judged(supervised=9, graph=0)[1]["graph"] > 0.9
+    assert judged(supervised=0, graph=9)[1] == {"supervised": 1.0, "graph": 0.0}
+
+
+def test_equals_share_the_decision():
+    _, weights = judged(supervised=10, graph=0, margin=0, manifold=9)
+    assert weights["graph"] == weights["margin"] > 0.45
+
+
+def test_settings_of_one_family_do_not_outvote_another():
+    folds, (supervised, graph, margin) = trials_of(supervised=10, graph=0, margin=0)
+    _, *graphs, other = judge(folds, [supervised, *[graph] * 4, margin])
+    # Four equal settings count as two.
+    assert sum(candidate.weight for candidate in graphs) == pytest.approx(2 * other.weight)
+
+
+def test_nothing_held_out_shares_evenly():
+    codes = np.array([1, 0])
+    labels = Labels(np.arange(2), np.array([[1.0], [-1.0]]), np.ones(2), codes)
+    empty, on_sample = np.zeros((0, 1)), np.zeros((0, 3, 1))
+    trials = [Trial(family, {}, empty, on_sample) for family in ("supervised", "graph", "graph")]
+    found = judge(Folds(labels, [], np.arange(2, 5)), trials)
+    assert [candidate.weight for candidate in found] == [0.5, 0.25, 0.25]
+
+
+def test_quantities_are_scored_by_explained_variance():
+    targets = np.arange(10.0)[:, None]
+    halves = [(np.arange(5, 10), np.arange(5)), (np.arange(5), np.arange(5, 10))]
+    folds = Folds(Labels(np.arange(10), targets, np.ones(10)), halves, np.arange(10, 13))
+    on_sample = np.ones((2, 3, 1))
+    plain, graph = judge(
+        folds,
+        [
+            Trial("supervised", {}, np.full((10, 1), 4.5), on_sample),
+            Trial("graph", {}, targets + 0.1, on_sample),
+        ],
+    )
+    assert plain.held_out == pytest.approx(0.0)
+    assert graph.held_out == pytest.approx(1.0 - 0.01 / np.var(targets))
+    assert graph.weight > 0.9
