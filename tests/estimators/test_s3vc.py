@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import lapwing.estimators.margin_space as module
+import lapwing.plan.margin as module
 from lapwing import S3VC
 
 SOLVERS = ["quasi-newton", "cccp", "label-switching", "annealing"]
@@ -448,11 +448,11 @@ def test_added_labels_agree_with_labels_given(solver, case):
     X, y, truth = blobs(n=40, gap=2.5)
     machine = S3VC(case, solver=solver, tol=1e-5, max_iter=1000, positive_ratio=0.5)
     grown = clone(machine).fit(X, y)
-    temperature = grown._temperature
+    temperature = grown.temperature_
     cold = grown.result_
     new = np.array([20, 21, 33])
     assert grown.add_labels(new, truth[new]) is grown
-    assert grown._temperature == temperature
+    assert grown.temperature_ == temperature
     y[new] = truth[new]
     fresh = clone(machine).fit(X, y)
     np.testing.assert_array_equal(grown.transduction_, fresh.transduction_)
@@ -846,7 +846,7 @@ def test_ratio_of_the_wrong_length_or_sum_or_word_is_refused():
           for value in (0.0, -1.0, np.nan, np.inf)),
         *(("reg_unlabeled", value, "reg_unlabeled must be finite and not negative")
           for value in (-1e-9, np.nan, np.inf)),
-        ("solver", "newton", "solver must be one of quasi-newton, cccp"),
+        ("solver", "newton", "solver must be .quasi-newton., .cccp"),
         ("landmarks", "first", "landmarks must be 'random', 'kmeans' or 'pca'"),
         ("n_landmarks", 0, "n_landmarks must be a whole"),
         ("n_landmarks", 41, "n_landmarks=41 but X has 40 rows"),

@@ -3,8 +3,10 @@
 from .laprls import LapRLSClassifier, LapRLSRegressor
 from .lapsvc import LapSVC
 from .lapsvr import LapSVR
+from .s3vc import S3VC
 
 __all__ = [
+    "S3VC",
     "LapRLSClassifier",
     "LapRLSRegressor",
     "LapSVC",

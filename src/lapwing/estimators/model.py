@@ -31,6 +31,8 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
+    #: Names of the attributes that the last fit has set.
+    _fitted: tuple[str, ...] = ()
 
     def _refit(self, y: np.ndarray) -> Self:
         raise NotImplementedError(f"{type(self).__name__} must implement _refit")
@@ -64,12 +66,15 @@ class Model(BaseEstimator):
         return Rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _replace_fitted(self, **attributes: Any) -> Self:
-        """Set all fitted attributes at once; those of an earlier fit are removed."""
-        parameters = self.get_params(deep=False)
-        for name in [name for name in vars(self) if name not in parameters]:
+        """Set all fitted attributes at once; those of an earlier fit are removed.
+
+        What scikit-learn keeps on an estimator stays, such as its metadata requests.
+        """
+        for name in self._fitted:
             delattr(self, name)
         for name, value in attributes.items():
             setattr(self, name, value)
+        self._fitted = tuple(attributes)
         return self
 
     def to_state(self) -> dict[str, Any]:
@@ -80,23 +85,17 @@ class Model(BaseEstimator):
         seed = parameters.get("random_state")
         if not isinstance(seed, (int, np.integer)):  # what was drawn from it is kept
             parameters |= {"random_state": None} if "random_state" in parameters else {}
-        fitted = {
-            name: value
-            for name, value in self.__getstate__().items()
-            if name not in parameters and not hasattr(type(self), name) and name[:2] != "__"
-        }
-        fitted.pop("_sklearn_version", None)
+        fitted = {name: getattr(self, name) for name in self._fitted}
         return {"parameters": parameters, "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the estimator of a model file."""
         model = cls(**state["parameters"])
-        for name, value in state["fitted"].items():
+        for name in state["fitted"]:
             if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
                 raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
-            setattr(model, name, value)
-        return model
+        return model._replace_fitted(**state["fitted"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

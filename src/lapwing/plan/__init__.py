@@ -7,5 +7,6 @@ does not fit is refused here. Builds nothing and computes nothing.
 
 from .base import Plan, Sizes
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
+from .margin import plan_margin
 
-__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
+__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold", "plan_margin"]

@@ -36,7 +36,8 @@ class Sizes:
     @classmethod
     def of(cls, X: Any, targets: np.ndarray) -> Sizes:
         """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sparse=sp.issparse(X))
+        (n, d), (labelled, columns) = X.shape, targets.shape
+        return cls(n, d, labelled, columns, sp.issparse(X))
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Plan:
         Landmarks or prototypes, if any.
     max_iter : int
         Iterations that the memory has room for.
+    lbfgs_memory : int
+        Steps that L-BFGS remembers, where it is used.
     """
 
     kernel: Kernel | None
@@ -73,3 +76,4 @@ class Plan:
     n_bytes: int
     n_points: int = 0
     max_iter: int = np.iinfo(np.int64).max
+    lbfgs_memory: int = 0
