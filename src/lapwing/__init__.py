@@ -1,6 +1,8 @@
 """Lapwing: semi-supervised learning from few labels and many unlabelled rows."""
 
+from .auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from .estimators import (
+    S3VC,
     LapERLSClassifier,
     LapERLSRegressor,
     LapESVC,
@@ -20,6 +22,7 @@ __version__ = "0.1.0"
 TRUSTED_TYPES: list[str] = trusted_types()
 
 __all__ = [
+    "S3VC",
     "TRUSTED_TYPES",
     "KNNGraph",
     "LapERLSClassifier",
@@ -32,6 +35,8 @@ __all__ = [
     "LapSVCPath",
     "LapSVR",
     "ModelFileError",
+    "SemiSupervisedClassifier",
+    "SemiSupervisedRegressor",
     "load",
     "save",
 ]

@@ -61,11 +61,11 @@ def test_added_labels_agree_with_labels_given(solver, case):
     X, y, truth = blobs(n=40, gap=2.5)
     machine = S3VC(case, solver=solver, tol=1e-5, max_iter=1000, positive_ratio=0.5)
     grown = clone(machine).fit(X, y)
-    temperature = grown._temperature
+    temperature = grown.temperature_
     cold = grown.result_
     new = np.array([20, 21, 33])
     assert grown.add_labels(new, truth[new]) is grown
-    assert grown._temperature == temperature
+    assert grown.temperature_ == temperature
     y[new] = truth[new]
     fresh = clone(machine).fit(X, y)
     np.testing.assert_array_equal(grown.transduction_, fresh.transduction_)

@@ -61,7 +61,7 @@ def test_ratio_of_the_wrong_length_or_sum_or_word_is_refused():
           for value in (0.0, -1.0, np.nan, np.inf)),
         *(("reg_unlabeled", value, "reg_unlabeled must be finite and not negative")
           for value in (-1e-9, np.nan, np.inf)),
-        ("solver", "newton", "solver must be one of quasi-newton, cccp"),
+        ("solver", "newton", "solver must be .quasi-newton., .cccp"),
         ("landmarks", "first", "landmarks must be 'random', 'kmeans' or 'pca'"),
         ("n_landmarks", 0, "n_landmarks must be a whole"),
         ("n_landmarks", 41, "n_landmarks=41 but X has 40 rows"),

@@ -9,8 +9,10 @@ from .laprls_regressor import LapRLSRegressor
 from .lapsvc import LapSVC
 from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR
+from .s3vc import S3VC
 
 __all__ = [
+    "S3VC",
     "LapERLSClassifier",
     "LapERLSRegressor",
     "LapESVC",

@@ -68,8 +68,9 @@ class Solution:
         The function of any row.
     values : ndarray of shape (n, c)
         Its values on the training rows.
-    held_out : ndarray of shape (l, c)
-        Values of the labelled rows, each without its own label where that is known.
+    held_out : ndarray of shape (l, c) or None
+        Values of the labelled rows, each without its own label where that is known; None where
+        the calibration of the last fit is kept.
     result : SolverResult
         How the solver ended.
     attributes : dict
@@ -78,7 +79,7 @@ class Solution:
 
     predictor: Predictor
     values: np.ndarray
-    held_out: np.ndarray
+    held_out: np.ndarray | None
     result: SolverResult
     attributes: dict[str, Any]
 

@@ -1,46 +1,45 @@
 """Classes, restarts and calibration folds as columns of one block.
 
-They share every product with the data, which cost less together than one by one. Restarts
-differ by random weights of the rows in all stages but the last; a fold leaves out the labels of
-some rows, whose values then say how far the machine can be trusted.
+They share every product with the data, which costs less together than one by one. Restarts differ
+by random weights of the rows in all stages but the last; a fold leaves out the labels of some rows,
+whose values are then held-out ones. Knows neither kernels nor solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from ..solvers import MarginProblem, Stage, Step, decisions
-from ..spaces import Function
-from .classifier import LabelledData
+from .targets import Targets
+
+#: Solvers that fix the mean of f at 2·ratio − 1; the others label rows by the ratio.
+CENTERED = ("quasi-newton", "cccp")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Runs of ``n_classes`` columns each: first the restarts, then the folds.
+    """Runs of ``per_run`` columns each: first the restarts, then the folds.
 
     Attributes
     ----------
-    n_classes : int
+    per_run : int
         Columns of one run: one for two classes, else one per class.
     n_init : int
-        Restarts.
+        Number of restarts.
     folds : list of ndarray of int
-        Positions, among the labelled rows, of those whose label a fold leaves out.
+        For each fold, the labelled rows whose label it leaves out, as indices into those.
     targets, weights : ndarray of shape (l, size)
-        ±1, and weights of sum one a column.
+        ±1, and weights that sum to one in each column.
     ratio : ndarray of shape (size,) or None
-        Share of positive rows among the unlabelled.
+        Share of positive rows among the unlabelled ones; None where it is free.
     disturbance : ndarray of shape (n, size) or None
         Random factors of the weights; ones for the first run and the folds.
     """
 
-    n_classes: int
+    per_run: int
     n_init: int
     folds: list[np.ndarray]
     targets: np.ndarray
@@ -53,81 +52,65 @@ class Columns:
         """Number of columns."""
         return self.targets.shape[1]
 
+    @property
+    def positive_ratio(self) -> np.ndarray | None:
+        """The ratio of each column of the first run."""
+        return None if self.ratio is None else self.ratio[: self.per_run]
+
     def best(self, objective: np.ndarray) -> np.ndarray:
         """Return, for each class, the column of the restart with the lowest objective."""
-        runs = objective[: self.n_init * self.n_classes].reshape(self.n_init, self.n_classes)
-        return runs.argmin(axis=0) * self.n_classes + np.arange(self.n_classes)
+        runs = objective[: self.n_init * self.per_run].reshape(self.n_init, self.per_run)
+        return runs.argmin(axis=0) * self.per_run + np.arange(self.per_run)
 
     def held_out(self, values: np.ndarray) -> np.ndarray:
         """Return the values of the labelled rows in the folds that left them out."""
-        out = np.empty((len(values), self.n_classes))
+        out = np.empty((len(values), self.per_run))
         for j, rows in enumerate(self.folds):
-            first = (self.n_init + j) * self.n_classes
-            out[rows] = values[rows, first : first + self.n_classes]
+            first = (self.n_init + j) * self.per_run
+            out[rows] = values[rows, first : first + self.per_run]
         return out
 
 
 def make_columns(
-    data: LabelledData,
-    n_labels: int,
-    positive_ratio: Any,
-    *,
-    n_init: int,
-    n_folds: int,
-    rng: np.random.Generator,
+    settings: Any, targets: Targets, *, supervised: bool, warm: bool, rng: np.random.Generator
 ) -> Columns:
     """Return the columns of a fit.
 
     Parameters
     ----------
-    data : LabelledData
-        Checked input; gives targets and weights of one run.
-    n_labels : int
-        Number of classes.
-    positive_ratio : "labeled", number, array or None
-        As the user gives it.
-    n_init, n_folds : int
-        Restarts, and folds where every class has at least two labelled rows.
+    settings : object
+        An S3VC; the parameters of restarts, folds and the ratio are read.
+    targets : Targets
+        Labels and weights of the rows.
+    supervised : bool
+        Whether no unlabelled row is used: restarts would all be the same, and no ratio is needed.
+    warm : bool
+        Whether the fit starts from the last solution: without restarts and folds.
     rng : numpy.random.Generator
-        For the folds and the disturbance.
+        Draws the folds, then the disturbance.
     """
-    n_classes = data.targets.shape[1]
-    truth = decisions(data.targets).astype(int)
-    folds: list[np.ndarray] = []
-    n_folds = min(n_folds, int(np.bincount(truth, minlength=n_labels).min()))
-    if n_folds >= 2:
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-        folds = [out for _, out in splitter.split(truth, truth)]
-    runs = n_init + len(folds)
-    weights = np.repeat(data.weights[:, None] / data.weights.max(), runs * n_classes, axis=1)
-    given = data.row_weights[data.index]
-    known = np.repeat(given[:, None] / given.max(), runs * n_classes, axis=1)
-    for j, rows in enumerate(folds):
-        first = (n_init + j) * n_classes
-        weights[rows, first : first + n_classes] = 0.0
-        known[rows, first : first + n_classes] = 0.0
-    targets = np.tile(data.targets, runs)
-    ratio = None
-    shares = given_ratio(positive_ratio, n_labels)
-    if shares is not None:
-        ratio = np.tile(shares, runs)
-    elif positive_ratio is not None:  # "labeled"
-        ratio = (known * (targets > 0)).sum(axis=0) / known.sum(axis=0)
+    per_run = targets.n_columns
+    n_init = 1 if warm or supervised else settings.n_init
+    folds = [] if warm else _draw_folds(targets, settings.calibration_folds, rng)
+    signs = np.tile(targets.values, n_init + len(folds))
+    weights = _column_weights(targets.weights, folds, n_init, per_run)
+    ratio = _column_ratio(settings.positive_ratio, targets, folds, n_init)
+    used = not supervised and (settings.fit_intercept or settings.solver not in CENTERED)
     disturbance = None
     if n_init > 1:
-        disturbance = np.ones((len(data.values), runs * n_classes))
-        drawn = rng.exponential(size=(len(data.values), n_init - 1))
+        n = len(targets.given)
+        drawn = rng.exponential(size=(n, n_init - 1))
+        disturbance = np.ones((n, signs.shape[1]))
         # The classes of one run see the same weights.
-        disturbance[:, n_classes : n_init * n_classes] = np.repeat(drawn, n_classes, axis=1)
-    return Columns(
-        n_classes, n_init, folds, targets, weights / weights.sum(axis=0), ratio, disturbance
-    )
+        disturbance[:, per_run : n_init * per_run] = np.repeat(drawn, per_run, axis=1)
+    weights /= weights.sum(axis=0)
+    return Columns(per_run, n_init, folds, signs, weights, ratio if used else None, disturbance)
 
 
-def given_ratio(positive_ratio: Any, n_labels: int) -> np.ndarray | None:
+def given_ratio(positive_ratio: Any, n_classes: int) -> np.ndarray | None:
     """Return the share of each column's positive class, after refusing what cannot be one.
 
-    None if it is not given but "labeled" or free.
+    None if it is not given as numbers: if it is "labeled" or free.
     """
     if positive_ratio is None or (isinstance(positive_ratio, str) and positive_ratio == "labeled"):
         return None
@@ -139,73 +122,54 @@ def given_ratio(positive_ratio: Any, n_labels: int) -> np.ndarray | None:
         ) from None
     if np.any(~(shares > 0)) or np.any(~(shares < 1)):
         raise ValueError(f"positive_ratio must lie between 0 and 1, got {positive_ratio!r}")
-    if shares.ndim == 0 and n_labels == 2:
+    if shares.ndim == 0 and n_classes == 2:
         return shares.reshape(1)
-    if shares.shape != (n_labels,):
+    if shares.shape != (n_classes,):
         raise ValueError(
-            f"positive_ratio must give the share of each of the {n_labels} classes"
-            f"{' or one number, the share of the second' if n_labels == 2 else ''}, got "
+            f"positive_ratio must give the share of each of the {n_classes} classes"
+            f"{' or one number, the share of the second' if n_classes == 2 else ''}, got "
             f"{positive_ratio!r}"
         )
     if abs(shares.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of positive_ratio must add up to 1, got {positive_ratio!r}")
-    return shares[1:] if n_labels == 2 else shares
+    return shares[1:] if n_classes == 2 else shares
 
 
-def margin_steps(
-    stages: Iterator[Stage],
-    problem: MarginProblem,
-    columns: Columns,
-    *,
-    only_first: bool,
-    start: np.ndarray | None = None,
-) -> Iterator[Step]:
-    """Yield each stage as a step of the first run, the last as one of the best runs.
+def _draw_folds(targets: Targets, n_folds: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return folds of the labelled rows; none, where a class has fewer than two of these."""
+    assert targets.classes is not None
+    codes = targets.given[targets.index]
+    n_folds = min(n_folds, int(np.bincount(codes, minlength=len(targets.classes)).min()))
+    if n_folds < 2:
+        return []
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    return [left_out for _, left_out in splitter.split(codes, codes)]
 
-    ``only_first`` ends after the first stage, the supervised machine. ``start`` are the decisions
-    on the unlabelled rows before the first stage of a warm start.
-    """
-    space, unlabelled = problem.space, problem.unlabelled
-    first = start
-    origin = "supervised solution" if start is None else "last fit"
-    before: np.ndarray | None = None
-    evaluations = 0
-    for stage in stages:
-        minimum, last = stage.minimum, stage.settled is not None
-        # Before the last stage restarts have objectives of their own.
-        best = columns.best(minimum.objective) if last else np.arange(columns.n_classes)
-        values = minimum.values[:, best]
-        coef, intercept = space.coef_and_intercept(minimum.vectors[:, best], best)
-        now = decisions(values[unlabelled])
-        earlier = start if before is None else decisions(before[:, best])
-        moved = 0 if earlier is None else int(np.sum(now != earlier))
-        before = minimum.values[unlabelled]
-        first = now if first is None else first
-        evaluations += stage.evaluations
-        settled = only_first or (stage.settled is not None and bool(stage.settled[best].all()))
-        converged = bool(settled and minimum.converged[best].all())
-        if only_first:
-            remark = "the unlabelled rows are not used, this is the supervised machine"
-        elif converged:
-            remark = (
-                f"a local minimum; {int(np.sum(now != first))} of {len(unlabelled)} unlabelled "
-                f"rows have changed class since the {origin}"
-            )
-        elif settled:
-            remark = "the gradient of the last descent is not small yet: raise max_iter or tol"
-        else:
-            remark = "unlabelled rows still change sides: raise reg, or lower reg_unlabeled"
-        labelled = minimum.values[problem.labelled]
-        yield Step(
-            iteration=evaluations,
-            function=Function(coef, intercept, values, np.broadcast_to(0.0, values.shape)),
-            objective=float(minimum.objective[best].sum()),
-            gap=None,
-            passes=evaluations,
-            converged=converged,
-            leave_one_out=partial(columns.held_out, labelled) if columns.folds else None,
-            details={"stage": stage.name, "evaluations": stage.evaluations, "moved": moved},
-            remark=remark,
-        )
-        if only_first:
-            return
+
+def _column_weights(
+    weights: np.ndarray, folds: list[np.ndarray], n_init: int, per_run: int
+) -> np.ndarray:
+    """Return the weights of the labelled rows in each column, zero where a fold leaves them out."""
+    columns = (n_init + len(folds)) * per_run
+    of_columns = np.repeat(weights[:, None] / weights.max(), columns, axis=1)
+    for j, rows in enumerate(folds):
+        first = (n_init + j) * per_run
+        of_columns[rows, first : first + per_run] = 0.0
+    return of_columns
+
+
+def _column_ratio(
+    positive_ratio: Any, targets: Targets, folds: list[np.ndarray], n_init: int
+) -> np.ndarray | None:
+    """Return the share of positive rows in each column, as given or as among the labelled rows."""
+    assert targets.classes is not None
+    shares = given_ratio(positive_ratio, len(targets.classes))
+    if positive_ratio is None:
+        return None
+    runs = n_init + len(folds)
+    if shares is not None:
+        return np.tile(shares, runs)
+    known = targets.row_weights[targets.index]
+    known = _column_weights(known, folds, n_init, targets.n_columns)
+    positive = np.tile(targets.values > 0, runs)
+    return (known * positive).sum(axis=0) / known.sum(axis=0)

@@ -6,6 +6,7 @@ and a ``fit`` that ends with ``_set_fitted``; everything else is values and func
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
+    #: Names of the attributes that the last fit has set.
+    _fitted: tuple[str, ...] = ()
 
     def _refit(self, y: np.ndarray) -> Self:
         raise NotImplementedError(f"{type(self).__name__} must implement _refit")
@@ -64,35 +67,37 @@ class Model(BaseEstimator):
         return Rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _replace_fitted(self, **attributes: Any) -> Self:
-        """Set all fitted attributes at once; those of an earlier fit are removed."""
-        parameters = self.get_params(deep=False)
-        for name in [name for name in vars(self) if name not in parameters]:
+        """Set all fitted attributes at once; those of an earlier fit are removed.
+
+        What scikit-learn keeps on an estimator stays, such as its metadata requests.
+        """
+        caches = [n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)]
+        for name in (*self._fitted, *caches):
             delattr(self, name)
         for name, value in attributes.items():
             setattr(self, name, value)
+        self._fitted = tuple(attributes)
         return self
 
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""
         parameters = self.get_params(deep=False)
-        names = [n for n in vars(self) if n not in parameters and not hasattr(type(self), n)]
-        # What other attributes are derived from comes first.
-        names.sort(key=lambda name: name != "_setup")
         if "callback" in parameters:
             parameters["callback"] = None
         if not isinstance(parameters.get("random_state", 0), (int, np.integer)):
             parameters["random_state"] = None  # what was drawn from it is kept
+        # What other attributes are derived from comes first.
+        names = sorted(self._fitted, key=lambda name: name != "_setup")
         return {"parameters": parameters, "fitted": {name: getattr(self, name) for name in names}}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the estimator of a model file."""
         model = cls(**state["parameters"])
-        for name, value in state["fitted"].items():
+        for name in state["fitted"]:
             if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
                 raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
-            setattr(model, name, value)
-        return model
+        return model._replace_fitted(**state["fitted"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

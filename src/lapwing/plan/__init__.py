@@ -10,6 +10,7 @@ from .default import DefaultPlan, plan_default
 from .embedded import plan_embedded_ridge, plan_tube
 from .grid import plan_basis, plan_path
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
+from .margin import plan_margin
 
 __all__ = [
     "DENSE_ROWS",
@@ -21,6 +22,7 @@ __all__ = [
     "plan_embedded_ridge",
     "plan_landmarks",
     "plan_manifold",
+    "plan_margin",
     "plan_path",
     "plan_tube",
 ]

@@ -36,7 +36,8 @@ class Sizes:
     @classmethod
     def of(cls, X: Any, targets: np.ndarray) -> Sizes:
         """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sp.issparse(X))
+        (n, d), (labelled, columns) = X.shape, targets.shape
+        return cls(n, d, labelled, columns, sp.issparse(X))
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Plan:
         gradients, or in the span of eigenvectors.
     cache_bytes : int
         Bytes left for rows of the Gram matrix that a solver keeps, if it does.
+    lbfgs_memory : int
+        Steps that L-BFGS remembers, where it is used.
     """
 
     kernel: Kernel | None
@@ -80,3 +83,4 @@ class Plan:
     max_iter: int = np.iinfo(np.int64).max
     graph_kernel: str | None = None
     cache_bytes: int = 0
+    lbfgs_memory: int = 0

@@ -1,0 +1,99 @@
+"""Plans of margin-based models: the space they search, and how many steps L-BFGS remembers.
+
+Notation: n rows, m landmarks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays.memory import memory_budget, require_memory
+from ..kernels import Kernel, choose_storage, gram_bytes
+from ..solvers import LEAST_MEMORY, affordable_memory, lbfgs_bytes
+from .base import Plan, Sizes
+
+
+def plan_margin(
+    kernel: Kernel | None,
+    sizes: Sizes,
+    *,
+    solver: str,
+    n_landmarks: int | None,
+    landmarks: str,
+    memory_limit: Any,
+) -> Plan:
+    """Plan a margin-based model, which is found by L-BFGS.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        The kernel of the rows.
+    sizes : Sizes
+        Of the problem; its columns are classes, restarts and folds.
+    solver : str
+        The user's choice.
+    n_landmarks : int or None
+        m, or None to search all functions of the kernel.
+    landmarks : {"random", "kmeans", "pca"}
+        How landmarks are found.
+    memory_limit : int, str or None
+        The user's limit.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for `LEAST_MEMORY` steps of L-BFGS.
+    """
+    n, columns, budget = sizes.n, sizes.columns, memory_budget(memory_limit)
+    if n_landmarks is not None:
+        _check_landmarks(kernel, n, n_landmarks, landmarks)
+        space, n_coordinates = "landmarks", n_landmarks
+    elif kernel is not None and kernel.is_linear:
+        space, n_coordinates = "linear", sizes.d
+    else:  # L-BFGS works on the coefficients of an expansion and on its values
+        space, n_coordinates = "expansion", 2 * n
+    work = lbfgs_bytes(n, n_coordinates, columns, LEAST_MEMORY)
+    storage: str | None = None
+    if space == "expansion" and kernel is not None:
+        storage = _storage(n, budget, work)
+        stored = gram_bytes(n, storage)
+    else:
+        storage = "given" if kernel is None else None
+        stored = 0 if n_landmarks is None else _feature_bytes(n, n_landmarks, landmarks)
+        advice = "set n_landmarks or lower it, lower n_init, set calibration_folds=0"
+        require_memory(stored + work, budget, f"fitting {n} rows", advice)
+    return Plan(
+        kernel,
+        solver,
+        space,
+        storage,
+        budget,
+        stored + work,
+        n_points=n_landmarks or 0,
+        lbfgs_memory=affordable_memory(n, n_coordinates, columns, budget - stored),
+    )
+
+
+def _feature_bytes(n: int, m: int, landmarks: str) -> int:
+    """Return the memory of features and of what they are computed from."""
+    return 16 * n * m + (gram_bytes(n, "float64") if landmarks == "pca" else 0)
+
+
+def _storage(n: int, budget: int, work: int) -> str:
+    """Return how K is stored: as a whole array, where it fits."""
+    if gram_bytes(n, "float64") + work <= budget:
+        return "float64"
+    return choose_storage(n, budget, work)
+
+
+def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:
+    if n_landmarks > n:
+        raise ValueError(
+            f"n_landmarks={n_landmarks} but X has {n} rows: choose at most as many landmarks as "
+            "rows, or None for all functions of the kernel"
+        )
+    if kernel is None and landmarks == "kmeans":
+        raise ValueError(
+            "landmarks='kmeans' needs rows, and kernel='precomputed' has none: use "
+            "landmarks='random' or 'pca'"
+        )
