@@ -341,11 +341,7 @@ def _function(risk: RegularizedRisk, coef: np.ndarray, intercept: np.ndarray) ->
     """Return a warm start as a function, or None if it does not fit the problem."""
     if coef.shape != (risk.space.n_coef, risk.n_columns):
         return None
-    if isinstance(risk.space, LinearSpace):
-        values = np.asarray(risk.space.X @ coef) + intercept
-    else:
-        values = risk.gram @ coef + intercept
-    return Function(coef, intercept, values, risk.smoothness @ values)
+    return risk.function(coef, intercept)
 
 
 __all__ = ["ManifoldEstimator"]
