@@ -83,6 +83,11 @@ class RegularizedRisk:
             np.zeros((self.space.n_coef, c)), np.zeros(c), np.zeros((n, c)), np.zeros((n, c))
         )
 
+    def function(self, coef: np.ndarray, intercept: np.ndarray) -> Function:
+        """Return the function of given coefficients. Cost: one product with K, or with X."""
+        values = self.space.values_of(coef) + intercept
+        return Function(coef, intercept, values, self.smoothness @ values)
+
     def inner(self, f: Function, g: Function) -> np.ndarray:
         """Return ⟨f, g⟩ in the space plus the product of the intercepts, per column."""
         return self.space.dot(f, g) + f.intercept * g.intercept

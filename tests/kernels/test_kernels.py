@@ -67,6 +67,41 @@ def test_diagonal_equals_the_block(name):
     np.testing.assert_allclose(kernel.diagonal(prepared), expected, rtol=1e-12)
 
 
+@every_kernel
+def test_kernels_are_what_they_declare(name):
+    A, B = rows(12), rows(9, seed=1)
+    kernel = make(name, A)
+    prepared, others = kernel.prepare(A), kernel.prepare(B)
+    block = kernel.block(prepared, others)
+    if kernel.is_linear:
+        np.testing.assert_allclose(prepared.data @ others.data.T, block, rtol=1e-12, atol=1e-13)
+    assert kernel.has_unit_diagonal == (name == "rbf")
+    assert kernel.is_user_defined == (name == "callable")
+    assert kernel.is_positive_semidefinite == (name != "callable")
+    assert kernel.is_radial == (name == "rbf")
+    if kernel.is_radial:
+        wide = kernel.with_gamma(1e-3)
+        distances = -np.log(wide.block(prepared, others)) / 1e-3
+        np.testing.assert_allclose(kernel.squared_distances(prepared, others), distances)
+        relative = block / block.max(axis=1, keepdims=True)
+        np.testing.assert_allclose(kernel.relative_block(prepared, others), relative, rtol=1e-12)
+        far = kernel.relative_block(kernel.prepare(A + 1e3), others)
+        assert (far.max(axis=1) == 1.0).all()
+        return
+    for method in (kernel.squared_distances, kernel.relative_block):
+        with pytest.raises(NotImplementedError, match="not a function of distances"):
+            method(prepared, others)
+    with pytest.raises(NotImplementedError, match="not a function of distances"):
+        kernel.with_gamma(1.0)
+
+
+@pytest.mark.parametrize(
+    ("coef0", "degree", "known"), [(0, 3, True), (-1, 2, False), (1, 1.5, False)]
+)
+def test_polynomials_that_are_known_to_be_positive_semidefinite(coef0, degree, known):
+    assert PolynomialKernel(1.0, coef0, degree).is_positive_semidefinite == known
+
+
 @pytest.mark.parametrize("name", ["linear", "cosine", "rbf", "poly"])
 def test_sparse_rows_equal_dense_rows(name):
     A = sp.random(20, 30, density=0.2, random_state=0, format="csr")

@@ -74,7 +74,23 @@ class Conformance:
         assert product.shape == v.shape
         np.testing.assert_array_equal(product, (A @ v[:, None])[:, 0])
 
-    def test_diagonal_at_some_places(self, pair, rng):
+    def test_array_holds_all_entries(self, pair):
+        A, dense = pair
+        array = A.to_array()
+        assert array.dtype == np.float64
+        self.close(array, dense)
+        assert A.array is None or A.array is array
+
+    def test_is_the_power_that_it_declares(self, pair, rng):
+        A, dense = pair
+        base, power = A.as_power()
+        V = rng.normal(size=(len(dense), 2))
+        expected = A @ V
+        for _ in range(power):
+            V = base @ V
+        self.close(V, expected)
+
+    def test_diagonal_at_some_rows(self, pair, rng):
         A, dense = pair
         index = rng.integers(0, len(dense), 70)  # more than are worked on at a time
         self.close(A.diagonal_at(index), np.diag(dense)[index])

@@ -99,7 +99,7 @@ def functions(problem, stage):
     """Values on all rows and squared norms, from coefficients and intercepts."""
     columns = np.arange(len(problem.reg))
     coef, intercept = problem.space.coef_and_intercept(stage.minimum.vectors, columns)
-    return problem.space.space.X @ coef + intercept, (coef**2).sum(axis=0)
+    return problem.space.space.features @ coef + intercept, (coef**2).sum(axis=0)
 
 
 # ---------------------------------------------------------------- gradient of the objective

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..operators import Operator, SparseOperator
+from ..operators import Operator
 
 #: Columns filtered at a time: n × 16 numbers stay in cache for n in the ten thousands.
 _COLUMN_BLOCK = 16
@@ -31,18 +31,21 @@ class GraphFilter:
     """
 
     def __init__(self, laplacian: Operator, upper: float, coefficients: np.ndarray) -> None:
-        self.laplacian: Operator | sp.csr_matrix = laplacian
+        self.laplacian = laplacian
         self.upper = upper
         self.coefficients = coefficients.reshape(len(coefficients), -1)
+        self._map: Operator | sp.csr_matrix = laplacian  # what is multiplied
 
     def single_precision(self) -> GraphFilter:
-        """Return the same filter in float32, twice as fast on wide blocks."""
-        matrix = self.laplacian.matrix if isinstance(self.laplacian, SparseOperator) else None
-        if matrix is None:
+        """Return the same filter in float32, twice as fast on wide blocks.
+
+        A Laplacian that is not stored as a sparse matrix has none, and the filter is returned.
+        """
+        if self.laplacian.matrix is None:
             return self
-        twin = GraphFilter(self.laplacian, self.upper, self.coefficients.astype(np.float32))
-        twin.laplacian = matrix.astype(np.float32)
-        return twin
+        single = GraphFilter(self.laplacian, self.upper, self.coefficients.astype(np.float32))
+        single._map = self.laplacian.matrix.astype(np.float32)
+        return single
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Return the polynomials of L times V, side by side."""
@@ -51,12 +54,12 @@ class GraphFilter:
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         half = float(self.upper) / 2.0
-        before, current = V, self.laplacian @ V / half - V
+        before, current = V, self._map @ V / half - V
         results = [
             c0 * before + c1 * current for c0, c1 in zip(*self.coefficients[:2], strict=True)
         ]
         for row in self.coefficients[2:]:
-            following = self.laplacian @ current
+            following = self._map @ current
             following *= 2.0 / half
             following -= 2.0 * current
             following -= before

@@ -16,7 +16,7 @@ from numpy.polynomial import Chebyshev
 from scipy.linalg import eigh
 
 from ..messages import warn
-from ..operators import Operator, PowerOperator
+from ..operators import Operator
 from .filters import GraphFilter, spectrum_bound
 
 METHODS = ("auto", "dense", "chebyshev")
@@ -82,8 +82,7 @@ def smallest_eigenpairs(
     >>> values.round(6)
     array([0. , 0.5, 0.5, 1.5])
     """
-    if isinstance(laplacian, PowerOperator):
-        laplacian = laplacian.base
+    laplacian, _ = laplacian.as_power()
     n = laplacian.shape[0]
     check_request(n, k, tol, method)
     rng = np.random.default_rng(0) if rng is None else rng
@@ -171,9 +170,9 @@ def _chebyshev(
 
 def _low_pass(degree: int, cut: float, upper: float) -> np.ndarray:
     """Return Chebyshev coefficients on [0, upper]: 1 at 0, and as small as can be beyond cut."""
-    bump = Chebyshev.basis(degree, domain=[cut, upper])
-    coefficients: np.ndarray = Chebyshev.interpolate(bump, degree, domain=[0, upper]).coef
-    return coefficients / float(bump(0.0))
+    polynomial = Chebyshev.basis(degree, domain=[cut, upper])
+    coefficients: np.ndarray = Chebyshev.interpolate(polynomial, degree, domain=[0, upper]).coef
+    return coefficients / float(polynomial(0.0))
 
 
 def _excess(values: np.ndarray, residuals: np.ndarray, upper: float, tol: float) -> float:

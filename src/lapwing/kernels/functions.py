@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,12 +43,30 @@ class Kernel:
     """A positive semi-definite function of two rows.
 
     Subclasses implement `block`; `prepare` and `diagonal` have defaults.
+
+    Attributes
+    ----------
+    is_linear : bool
+        Whether k(a, b) is the inner product of prepared rows, so that a kernel expansion is a
+        linear function of these.
+    is_radial : bool
+        Whether k(a, b) is a decreasing function of gamma·‖a − b‖², so that `squared_distances`,
+        `relative_block` and `with_gamma` apply.
+    has_unit_diagonal : bool
+        Whether k(a, a) = 1 for every row.
+    is_user_defined : bool
+        Whether the values come from a function that the library does not know.
     """
 
-    #: Whether it is the inner product of prepared rows.
-    is_linear: ClassVar[bool] = False
-    #: Whether it may be evaluated on rows that are rounded to single precision.
-    allows_single: ClassVar[bool] = True
+    is_linear: bool = False
+    is_radial: bool = False
+    has_unit_diagonal: bool = False
+    is_user_defined: bool = False
+
+    @property
+    def is_positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix is known to be positive semi-definite."""
+        return not self.is_user_defined
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return rows in the form and precision that `block` takes."""
@@ -61,6 +79,25 @@ class Kernel:
     def diagonal(self, A: PreparedRows) -> np.ndarray:
         """Return k(a, a) for every row."""
         return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(len(A))])
+
+    def single_precision_error(self, A: PreparedRows) -> float:
+        """Return a bound of the relative error of values computed from float32 rows."""
+        return float(np.finfo(np.float32).eps)
+
+    def squared_distances(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return ‖a − b‖², of a radial kernel."""
+        raise NotImplementedError(f"{type(self).__name__} is not a function of distances")
+
+    def relative_block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return `block` with each row divided by its largest value, of a radial kernel.
+
+        Rows of A may be so far from B that all their values underflow in `block`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not a function of distances")
+
+    def with_gamma(self, gamma: float) -> Kernel:
+        """Return the kernel of another width, of a radial kernel."""
+        raise NotImplementedError(f"{type(self).__name__} is not a function of distances")
 
 
 def _dense(X: Any) -> np.ndarray:
@@ -76,7 +113,7 @@ def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
 class LinearKernel(Kernel):
     """⟨a, b⟩."""
 
-    is_linear: ClassVar[bool] = True
+    is_linear = True
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the inner products."""
@@ -103,6 +140,11 @@ class PolynomialKernel(Kernel):
     gamma: float
     coef0: float
     degree: float
+
+    @property
+    def is_positive_semidefinite(self) -> bool:
+        """Whether the degree is a whole number and coef0 is not negative."""
+        return self.coef0 >= 0 and self.degree == int(self.degree)
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the powers of the shifted inner products."""
@@ -144,6 +186,9 @@ class GaussianKernel(Kernel):
     gamma: float
     center: np.ndarray | None = None
 
+    is_radial = True
+    has_unit_diagonal = True
+
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return centred rows and their squared norms."""
         if self.center is not None:  # the fitted rows are dense, so these may be
@@ -166,6 +211,25 @@ class GaussianKernel(Kernel):
         distances += B.squared_norms[None, :]
         return np.maximum(distances, 0.0, out=distances)
 
+    def relative_block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
+        """Return the values divided by the largest of each row, without underflow."""
+        assert B.squared_norms is not None
+        # Without ‖a‖², which is the same for all of B and would cost digits of the differences.
+        distances = B.squared_norms - 2.0 * (A.data @ B.data.T)
+        distances -= distances.min(axis=1, keepdims=True)
+        return np.exp(-self.gamma * distances)
+
+    def with_gamma(self, gamma: float) -> GaussianKernel:
+        """Return the kernel with another gamma."""
+        return GaussianKernel(gamma, self.center)
+
+    def single_precision_error(self, A: PreparedRows) -> float:
+        """Return the error of the exponent, a difference of squared norms."""
+        if A.squared_norms is None:
+            return super().single_precision_error(A)
+        largest = float(A.squared_norms.max(initial=0.0))
+        return float(self.gamma * largest * 4.0 * np.finfo(np.float32).eps)
+
     def diagonal(self, A: PreparedRows) -> np.ndarray:
         """Return ones."""
         return np.ones(len(A))
@@ -173,14 +237,11 @@ class GaussianKernel(Kernel):
 
 @dataclass(frozen=True)
 class CallableKernel(Kernel):
-    """A user's function of two arrays of rows that returns the matrix of values.
-
-    What it makes of rounded rows is not known.
-    """
-
-    allows_single: ClassVar[bool] = False
+    """A user's function of two arrays of rows that returns the matrix of values."""
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    is_user_defined = True
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the user's values, checked for shape."""

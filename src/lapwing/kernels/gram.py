@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays.memory import format_size
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import TILE, DenseOperator, Operator, TileOperator
-from .functions import GaussianKernel, Kernel, PreparedRows
+from .functions import Kernel, PreparedRows
 
 #: Relative error of a kernel value that single precision arithmetic may bring in.
 _SINGLE_ERROR = 1e-6
@@ -93,7 +93,7 @@ def _tiles(kernel: Kernel, rows: PreparedRows, ridge: float) -> Callable[[int, i
 
     def tile(i: int, j: int) -> np.ndarray:
         values = kernel.block(rows[blocks[i]], rows[blocks[j]])
-        if i == j and isinstance(kernel, GaussianKernel):
+        if i == j and kernel.has_unit_diagonal:
             np.fill_diagonal(values, 1.0)
         if i == j and ridge > 0:
             values[np.diag_indices(len(values))] += ridge
@@ -103,11 +103,5 @@ def _tiles(kernel: Kernel, rows: PreparedRows, ridge: float) -> Callable[[int, i
 
 
 def single_precision_suffices(kernel: Kernel, rows: PreparedRows) -> bool:
-    """Return whether kernel values computed in float32 keep about six digits.
-
-    The Gaussian is the critical one: its exponent is a difference of squared norms.
-    """
-    if not isinstance(kernel, GaussianKernel) or rows.squared_norms is None:
-        return True
-    largest = float(rows.squared_norms.max(initial=0.0))
-    return bool(kernel.gamma * largest * 4.0 * np.finfo(np.float32).eps < _SINGLE_ERROR)
+    """Return whether kernel values computed in float32 keep about six digits."""
+    return kernel.single_precision_error(rows) < _SINGLE_ERROR

@@ -1,4 +1,4 @@
-"""The one interface of linear maps: a symmetric matrix that can be multiplied.
+"""The interface of linear maps: a symmetric matrix that can be multiplied.
 
 Operators know numbers only: nothing here may know what a kernel, a graph or a loss is.
 """
@@ -23,11 +23,20 @@ class Operator:
     shape : tuple of int
         (n, n).
     passes : int
-        Number of products done so far; a block of columns counts once, since the matrix is read
-        once.
+        Number of products so far. A block of columns counts once, since the matrix is read once.
     null_space : sparse matrix of shape (n, k) or None
         Orthonormal columns that the map takes to zero, where they are known.
+    array : ndarray of shape (n, n) or None
+        The entries in float64, if they are stored as one array.
+    matrix : CSR matrix of shape (n, n) or None
+        The entries, if they are stored as a sparse matrix.
+    is_iterative : bool
+        Whether each product solves a linear system by iterations.
     """
+
+    array: np.ndarray | None = None
+    matrix: sp.csr_matrix | None = None
+    is_iterative: bool = False
 
     def __init__(self, n: int) -> None:
         self.shape = (n, n)
@@ -44,9 +53,17 @@ class Operator:
         return block.reshape(V.shape)
 
     def without_null_space(self, V: np.ndarray) -> np.ndarray:
-        """Return a block with its component in the known null space taken out."""
+        """Return a block without its component in the known null space."""
         N = self.null_space
         return V if N is None else V - N @ (N.T @ V)
+
+    def as_power(self) -> tuple[Operator, int]:
+        """Return a map B and p with B^p equal to this map; by default itself and 1."""
+        return self, 1
+
+    def to_array(self) -> np.ndarray:
+        """Return the entries as an array in float64; not a copy if they are stored as one."""
+        return self.columns(np.arange(self.shape[0]))
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Return some columns of the matrix, shape (n, len(index)), in float64."""

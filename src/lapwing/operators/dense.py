@@ -24,9 +24,15 @@ _STRIP = 256
 class DenseOperator(Operator):
     """A symmetric float64 array."""
 
+    array: np.ndarray
+
     def __init__(self, array: np.ndarray) -> None:
         super().__init__(array.shape[0])
         self.array = array
+
+    def to_array(self) -> np.ndarray:
+        """Return the array itself."""
+        return self.array
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Return columns of the array."""

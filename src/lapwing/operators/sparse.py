@@ -21,6 +21,8 @@ class SparseOperator(Operator):
         Orthonormal columns that the matrix maps to zero, where they are known.
     """
 
+    matrix: sp.csr_matrix
+
     def __init__(self, matrix: sp.csr_matrix, null_space: sp.csr_matrix | None = None) -> None:
         super().__init__(matrix.shape[0])
         self.matrix = sp.csr_matrix(matrix, dtype=np.float64)
@@ -55,6 +57,10 @@ class PowerOperator(Operator):
         self.base = base
         self.power = power
         self.null_space = base.null_space
+
+    def as_power(self) -> tuple[Operator, int]:
+        """Return the base and the power."""
+        return self.base, self.power
 
     def diagonal(self) -> np.ndarray:
         """Return the powers of the diagonal: an estimate of the diagonal of the power."""

@@ -6,6 +6,20 @@ from .embedded_ridge import EmbeddedRidge, block_solution, ridge_cg, ridge_cg_by
 from .label_problem import LabelProblem, fit_hinge
 from .lbfgs import LEAST_MEMORY, Minimum, affordable_memory, lbfgs, lbfgs_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
+from .methods import (
+    ELIMINATE,
+    ELIMINATE_FEATURES,
+    ELIMINATE_SUPERVISED,
+    MANIFOLD_CG,
+    PCG,
+    RIDGE_CG,
+    RIDGE_DIRECT,
+    RIDGE_METHODS,
+    RISK_METHODS,
+    Method,
+    Sizes,
+    SolverOptions,
+)
 from .path import SolutionPath, hinge_path
 from .pcg import pcg
 from .reduction import (
@@ -28,18 +42,30 @@ from .stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from .svr import TubeProblem, tube_bytes, tube_steps
 
 __all__ = [
+    "ELIMINATE",
+    "ELIMINATE_FEATURES",
+    "ELIMINATE_SUPERVISED",
     "FEW_DIGITS",
     "LEAST_MEMORY",
+    "MANIFOLD_CG",
+    "PCG",
+    "RIDGE_CG",
+    "RIDGE_DIRECT",
+    "RIDGE_METHODS",
+    "RISK_METHODS",
     "BasisReductions",
     "Callback",
     "EmbeddedRidge",
     "LabelProblem",
     "MarginProblem",
+    "Method",
     "Minimum",
     "MixedCheck",
     "Reduction",
+    "Sizes",
     "Smoother",
     "SolutionPath",
+    "SolverOptions",
     "SolverResult",
     "StabilityCheck",
     "Stage",

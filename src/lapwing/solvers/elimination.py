@@ -16,10 +16,16 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from ..risk import RegularizedRisk
-from ..spaces import Function, LinearSpace
+from ..spaces import Function
 from .driver import Step
 from .label_problem import definite_solver, label_problem
-from .reduction import COLUMN_BLOCK, reduce_dense, smoothness_in_basis, to_dense
+from .reduction import (
+    COLUMN_BLOCK,
+    basis_bytes,
+    reduce_dense,
+    smoothness_in_basis,
+    to_dense,
+)
 
 #: From the values of the labelled rows to those without the help of their own label.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
@@ -36,6 +42,17 @@ _ROUNDING = 1e-12
 def dense_bytes(n: int, n_labelled: int) -> int:
     """Return the peak memory of `eliminate`: K, the factor, and n × l blocks."""
     return 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * COLUMN_BLOCK)
+
+
+def supervised_bytes(n: int, n_labelled: int) -> int:
+    """Return the peak memory of `eliminate` without a manifold term, beside K."""
+    return 8 * n * 4 * (n_labelled + 1)
+
+
+def feature_bytes(n: int, d: int, n_labelled: int, *, is_quadratic: bool) -> int:
+    """Return the peak memory of `eliminate_features` beside the features."""
+    label_problem = 0 if is_quadratic else 8 * 6 * n_labelled**2
+    return basis_bytes(n, d, 0, 1) + 8 * 6 * d * n_labelled + label_problem
 
 
 def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -62,8 +79,9 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     labelled rows than columns, least squares form no l × l matrix either: in all it is the system
     (X_lᵀX_l + γ_A I + γ_I XᵀSX) w = X_lᵀy of Chen et al. (2012), §IV-A.
     """
-    assert isinstance(risk.space, LinearSpace)
-    X, S, mu, labelled = risk.space.X, risk.smoothness, risk.ratio, risk.labelled
+    X, S, mu, labelled = risk.space.features, risk.smoothness, risk.ratio, risk.labelled
+    if X is None:
+        raise TypeError("eliminate_features needs a space with explicit features, not a kernel")
     n, d = X.shape
     S_ones = S @ np.ones(n)
     M = mu * smoothness_in_basis(X, S)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..operators import DenseOperator, Operator, block_cg
+from ..operators import Operator, block_cg
 from ..spaces import Function
 from .driver import Step
 
@@ -126,8 +126,7 @@ def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
     (1/3)n³ operations and a copy of K.
     """
     gram, B = problem.gram, problem.right_hand_sides()
-    assert isinstance(gram, DenseOperator)
-    A = gram.array.copy()
+    A = gram.to_array().copy()
     A[np.diag_indices(len(A))] += problem.ridge
     try:
         factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
@@ -159,6 +158,11 @@ def ridge_cg(problem: EmbeddedRidge, tol: float, rng: np.random.Generator) -> It
     for iteration, (M, residual) in enumerate(steps):
         if iteration > 0:
             yield problem.step(iteration, inverse_root(M), root(residual), tol)
+
+
+def ridge_direct_bytes(n: int, n_functions: int) -> int:
+    """Return the memory of `ridge_direct` beside K."""
+    return 8 * n * (2 * n + 4 * n_functions)
 
 
 def ridge_cg_bytes(n: int, n_columns: int) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from ..graphs.filters import GraphFilter, spectrum_bound
-from ..operators import Operator, PowerOperator
+from ..operators import Operator
 
 #: Degrees tried for the filter, until 1 − μλᵖq is right up to _RELATIVE_ERROR.
 _DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)
@@ -88,9 +88,7 @@ class GreenFunction:
         n_landmarks: int,
         rng: np.random.Generator,
     ) -> None:
-        laplacian, power = smoothness, 1
-        if isinstance(smoothness, PowerOperator):
-            laplacian, power = smoothness.base, smoothness.power
+        laplacian, power = smoothness.as_power()
         n = gram.shape[0]
         upper = spectrum_bound(laplacian)
         landmarks = np.sort(rng.choice(n, min(n_landmarks, -(-n // 4)), replace=False))

@@ -19,6 +19,11 @@ from .line_search import exact_step_length
 _ROUNDING = 1e-15
 
 
+def pcg_bytes(n: int, n_columns: int) -> int:
+    """Return the memory of `pcg` beside K: its functions with all their fields."""
+    return 8 * n * n_columns * 24
+
+
 def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the iterates of Algorithm 1 for smooth losses, all columns together.
 

@@ -30,7 +30,7 @@ from scipy.linalg import (
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
-from ..operators import DenseOperator, Operator
+from ..operators import Operator
 from .label_problem import LabelProblem
 
 #: Columns of I + μSK that are formed at once; more would leave the cache between products with L.
@@ -118,9 +118,8 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
         R = _symmetric(columns[labelled])
         on_labelled = partial(_on_labelled, columns, labelled)
         return Reduction(mu, R, np.ones(l), 0.0, solution, on_labelled)
-    assert isinstance(gram, DenseOperator)
     solution[:, l] = S_ones
-    system = _shifted_product(S, gram.array, mu)
+    system = _shifted_product(S, gram.to_array(), mu)
     factor = lu_factor(system, overwrite_a=True, check_finite=False)
     rhs = solution
     solution = lu_solve(factor, rhs, check_finite=False)

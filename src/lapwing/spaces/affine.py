@@ -15,7 +15,7 @@ from copy import copy
 
 import numpy as np
 
-from .kernel_space import KernelSpace, Space
+from .kernel_space import Space
 
 
 class AffineSpace:
@@ -47,7 +47,7 @@ class AffineSpace:
         self.level = level
         self.free = level is None and fit_intercept
         # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the columns carry Kα below α.
-        self._carries_values = isinstance(space, KernelSpace)
+        self._carries_values = space.is_expansion
         m = space.n_coef
         self._coef = slice(0, m)
         self._dual = slice(m, 2 * m) if self._carries_values else self._coef
@@ -91,7 +91,7 @@ class AffineSpace:
 
     def values(self, vectors: np.ndarray) -> np.ndarray:
         """Return f(x) less the level on the training rows. Cost: nothing, or a product with X."""
-        if isinstance(self.space, KernelSpace):
+        if self._carries_values:
             values = vectors[self._dual]
         else:
             values = self.space.values_of(vectors[self._coef])

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel, LinearKernel
+from ..kernels import Kernel
 
 #: Entries of one kernel block: bounds the memory of a prediction at 16 MB a thread.
 _BLOCK_ENTRIES = 2_000_000
@@ -28,7 +28,7 @@ def evaluate(
         return np.zeros((X_new.shape[0], coef.shape[1]))
     new, train = kernel.prepare(X_new), kernel.prepare(X[support])
     coef = coef[support]
-    if isinstance(kernel, LinearKernel):
+    if kernel.is_linear:
         return np.asarray(new.data @ (train.data.T @ coef))
     blocks = row_blocks(len(new), max(1, _BLOCK_ENTRIES // len(support)))
     return np.concatenate(map_blocks(lambda b: kernel.block(new[b], train) @ coef, blocks))

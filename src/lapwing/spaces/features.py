@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel, LinearKernel
+from ..kernels import Kernel
 
 #: Eigenvalues below this share of the largest are rounding.
 _RANK = 1e-12
@@ -54,7 +54,7 @@ class Landmarks:
             on_rows = np.zeros((X.shape[0], coef.shape[1]))
             on_rows[self.rows] = coef
             coef = on_rows
-        if isinstance(kernel, LinearKernel):
+        if kernel is not None and kernel.is_linear:
             rows = kernel.prepare(X if self.centres is None else self.centres).data
             coef = np.asarray(rows.T @ coef)
         return coef

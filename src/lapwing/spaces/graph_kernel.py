@@ -11,11 +11,14 @@ classes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel, PreparedRows
+from ..kernels import Kernel
 from ..operators import DenseOperator, InverseOperator, Operator, ShiftedOperator
 
 #: Kernel values made at a time, a thread.
@@ -37,12 +40,13 @@ class EmbeddedKernel:
         K_G.
     """
 
-    def __init__(
-        self, kernel: Kernel | None, rows: PreparedRows | np.ndarray, graph_kernel: Operator
-    ) -> None:
-        self.kernel = kernel
-        self.rows = rows
+    def __init__(self, kernel: Kernel | None, rows: Any, graph_kernel: Operator) -> None:
         self.graph_kernel = graph_kernel
+        self._kernel_block: Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
+        if kernel is None:
+            self._kernel_block = DenseOperator(np.asarray(rows)).submatrix
+        else:
+            self._kernel_block = lambda i, j: kernel.block(rows[i], rows[j])
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return some entries of Q, a new array in double precision."""
@@ -62,12 +66,6 @@ class EmbeddedKernel:
 
         blocks = row_blocks(len(rows), max(1, _BLOCK_ENTRIES // len(support)))
         return np.concatenate(map_blocks(part, blocks)) + (self.graph_kernel @ weights)[rows]
-
-    def _kernel_block(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        if self.kernel is None:
-            return DenseOperator(np.asarray(self.rows)).submatrix(rows, columns)
-        assert isinstance(self.rows, PreparedRows)
-        return self.kernel.block(self.rows[rows], self.rows[columns])
 
 
 def label_precision(

@@ -21,7 +21,17 @@ class KernelSpace:
     ----------
     gram : Operator
         The Gram matrix K.
+
+    Attributes
+    ----------
+    is_expansion : bool
+        Whether coefficients are those of an expansion over the training rows.
+    features : None
+        Explicit features of the training rows: there are none.
     """
+
+    is_expansion = True
+    features = None
 
     def __init__(self, gram: Operator) -> None:
         self.gram = gram
@@ -57,17 +67,26 @@ class LinearSpace:
         Training rows as the kernel prepares them (unit norm for the cosine kernel).
     gram : Operator, optional
         XXᵀ where it is wanted as a matrix; by default it is applied as two products with X.
+
+    Attributes
+    ----------
+    is_expansion : bool
+        Whether coefficients are those of an expansion over the training rows.
+    features : ndarray or CSR matrix of shape (n, d)
+        X.
     """
 
+    is_expansion = False
+
     def __init__(self, X: np.ndarray | sp.csr_matrix, gram: Operator | None = None) -> None:
-        self.X = X
+        self.features = X
         self.rows = Rows(X)
         self.gram = RowGramOperator(self.rows) if gram is None else gram
 
     @property
     def n_coef(self) -> int:
         """Number of coefficients of a function."""
-        return self.X.shape[1]
+        return self.features.shape[1]
 
     def represent(self, row_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Xᵀr and XXᵀr. Cost: two products with X, counted as one with K."""

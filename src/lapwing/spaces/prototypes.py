@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
-from ..kernels import GaussianKernel, Kernel, PreparedRows
+from ..kernels import Kernel, PreparedRows
 from .features import inverse_root
 
 #: Similarities of one tile: small enough for the cache, large enough for fast products.
@@ -90,7 +90,7 @@ class Similarities:
     def check_totals(self, total: np.ndarray) -> np.ndarray:
         """Return which rows have similarities that vanish."""
         far = total < _SMALLEST_TOTAL
-        if far.any() and not isinstance(self.kernel, GaussianKernel):
+        if far.any() and not self.kernel.is_radial:
             raise ValueError(
                 "kernel values of a row with the prototypes sum to zero or less, so they cannot "
                 "be divided by their sum: pass normalize_rows=False, or use kernel='rbf'"
@@ -98,13 +98,7 @@ class Similarities:
         return far
 
     def _limit(self, X: Any) -> np.ndarray:
-        assert isinstance(self.kernel, GaussianKernel)
-        # Without ‖x‖², which is the same for all points and would take their digits.
-        beyond = self._prepared.squared_norms - 2.0 * (
-            self.kernel.prepare(X).data @ self._prepared.data.T
-        )
-        beyond -= beyond.min(axis=1, keepdims=True)
-        H = np.exp(-self.kernel.gamma * beyond)
+        H = self.kernel.relative_block(self.kernel.prepare(X), self._prepared)
         return H / H.sum(axis=1, keepdims=True)
 
 
@@ -160,7 +154,7 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     themselves not counted. The nearest would do in many dimensions; along a line it is so near to
     most rows that similarities would not reach from point to point.
     """
-    if not isinstance(kernel, GaussianKernel):
+    if not kernel.is_radial:
         return kernel
     prepared = kernel.prepare(points)
 
@@ -177,7 +171,7 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
     # Less than that are the distances of rows that are equal for all that numbers can tell.
-    return GaussianKernel(6.0 / typical if typical > 1e-300 else 1.0, kernel.center)
+    return kernel.with_gamma(6.0 / typical if typical > 1e-300 else 1.0)
 
 
 def smoothness_at_points(

@@ -1,0 +1,142 @@
+"""Declarations of the solvers: what they accept, what they announce, and what they run."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from lapwing.graphs import KNNGraph
+from lapwing.kernels import gram_bytes
+from lapwing.losses import LOSSES, SmoothHat, SquaredHinge, SquaredLoss
+from lapwing.operators import DenseOperator
+from lapwing.risk import RegularizedRisk
+from lapwing.solvers import (
+    ELIMINATE,
+    ELIMINATE_FEATURES,
+    ELIMINATE_SUPERVISED,
+    MANIFOLD_CG,
+    PCG,
+    RIDGE_DIRECT,
+    RIDGE_METHODS,
+    RISK_METHODS,
+    EmbeddedRidge,
+    Sizes,
+    SolverOptions,
+    dense_bytes,
+    drive,
+    manifold_cg_bytes,
+)
+from lapwing.spaces import KernelSpace, LinearSpace
+
+N, D, L, C = 60, 5, 12, 2
+SIZES = Sizes(n_rows=N, n_labelled=L, n_columns=C, n_features=D)
+
+
+def risk(space="kernel", loss=None, manifold=0.5):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    chain = sp.diags_array([np.ones(N - 1), np.ones(N - 1)], offsets=[-1, 1], format="csr")
+    if space == "kernel":
+        K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+        space = KernelSpace(DenseOperator(K))
+    else:
+        space = LinearSpace(X)
+    return RegularizedRisk(
+        space=space,
+        loss=SquaredHinge() if loss is None else loss,
+        labelled=np.arange(L),
+        targets=np.where(rng.random((L, C)) < 0.5, -1.0, 1.0),
+        weights=np.ones(L),
+        smoothness=KNNGraph.from_affinity(chain).laplacian_,
+        reg_ambient=0.1,
+        reg_manifold=manifold,
+        fit_intercept=True,
+    )
+
+
+def options(**settings):
+    return SolverOptions(**{"tol": 1e-6, "rng": np.random.default_rng(0), **settings})
+
+
+def test_losses_that_methods_accept():
+    def accepted(method):
+        return [name for name, cls in LOSSES.items() if method.accepts(cls())]
+
+    for method in (ELIMINATE, ELIMINATE_SUPERVISED, ELIMINATE_FEATURES, MANIFOLD_CG):
+        assert accepted(method) == list(LOSSES)
+    assert accepted(PCG) == ["squared", "squared_hinge"]
+    for method in RIDGE_METHODS.values():
+        assert accepted(method) == ["squared"]
+    assert not any(method.accepts(SmoothHat()) for method in RISK_METHODS.values())
+
+
+@pytest.mark.parametrize("method", list(RISK_METHODS.values()), ids=list(RISK_METHODS))
+def test_all_methods_run_to_the_same_solution(method):
+    problem = risk("linear")
+    step, result = drive(method.name, method.run(problem, options()), max_iter=500)
+    expected, _ = drive("", ELIMINATE_FEATURES.run(problem, options()), max_iter=1)
+    assert result.status == "converged"
+    np.testing.assert_allclose(step.function.values, expected.function.values, atol=1e-2)
+    assert step.objective == pytest.approx(expected.objective, rel=1e-5)
+
+
+def test_supervised_elimination_needs_columns_only():
+    problem = risk(manifold=0.0)
+    problem.gram.to_array = None  # would fail if it were asked for
+    step, _ = drive("", ELIMINATE_SUPERVISED.run(problem, options()), max_iter=1)
+    assert step.converged
+    assert ELIMINATE_SUPERVISED.name == ELIMINATE.name
+    assert ELIMINATE_SUPERVISED.gram == "columns"
+
+
+def test_features_are_needed_where_they_are_declared():
+    assert [m.name for m in RISK_METHODS.values() if m.gram == "features"] == ["eliminate_features"]
+    with pytest.raises(TypeError, match="needs a space with explicit features"):
+        next(ELIMINATE_FEATURES.run(risk("kernel"), options()))
+
+
+@pytest.mark.parametrize("method", [MANIFOLD_CG, PCG], ids=lambda method: method.name)
+@pytest.mark.parametrize("space", ["kernel", "linear"])
+def test_warm_starts_are_used_if_they_fit(method, space):
+    problem = risk(space)
+    cold, result = drive("", method.run(problem, options()), max_iter=500)
+    f = cold.function
+    again, warm = drive("", method.run(problem, options(start=(f.coef, f.intercept))), max_iter=500)
+    # A start that is no expansion over the rows is of no use to manifold_cg.
+    assert warm.n_iter < result.n_iter or (method is MANIFOLD_CG and space == "linear")
+    assert again.objective == pytest.approx(cold.objective, rel=1e-5)
+    unfit = np.ones((3, 1)), np.zeros(1)
+    _, other = drive("", method.run(problem, options(start=unfit)), max_iter=500)
+    assert other.n_iter == result.n_iter
+
+
+def test_memory_is_counted_beside_the_gram_matrix():
+    assert ELIMINATE.work_bytes(SIZES) + gram_bytes(N, "float64") == dense_bytes(N, L)
+    assert MANIFOLD_CG.work_bytes(SIZES) == manifold_cg_bytes(N, L, C, 0)
+    assert ELIMINATE_SUPERVISED.work_bytes(SIZES) < ELIMINATE.work_bytes(SIZES)
+    features = [
+        ELIMINATE_FEATURES.work_bytes(Sizes(N, L, C, D, is_quadratic=quadratic))
+        for quadratic in (True, False)
+    ]
+    assert features[1] - features[0] == 8 * 6 * L**2
+    assert all(m.work_bytes(SIZES) > 0 for m in [*RISK_METHODS.values(), *RIDGE_METHODS.values()])
+
+
+def test_iterations_that_a_budget_allows():
+    for room in (0, 1, 17):
+        budget = manifold_cg_bytes(N, L, C, room)
+        assert MANIFOLD_CG.affordable_iterations(SIZES, budget) == room
+        assert MANIFOLD_CG.affordable_iterations(SIZES, budget - 1) == room - 1
+    assert PCG.affordable_iterations(SIZES, 10**9) is None
+
+
+@pytest.mark.parametrize("method", list(RIDGE_METHODS.values()), ids=list(RIDGE_METHODS))
+def test_methods_of_the_embedded_ridge(method):
+    rng, base = np.random.default_rng(1), risk(loss=SquaredLoss())
+    basis = np.linalg.qr(rng.normal(size=(N, 4)))[0]
+    problem = EmbeddedRidge(
+        base.gram, 0.1, basis, np.eye(4), base.labelled, base.targets, base.weights, True
+    )
+    step, result = drive(method.name, method.run(problem, options()), max_iter=100)
+    expected, _ = drive("", RIDGE_DIRECT.run(problem, options()), max_iter=1)
+    assert result.status == "converged"
+    np.testing.assert_allclose(step.function.values, expected.function.values, atol=1e-2)
