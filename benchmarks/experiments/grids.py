@@ -6,7 +6,8 @@ import numpy as np
 
 from lapwing.losses import Loss
 from lapwing.operators import Operator
-from lapwing.solvers import BasisReductions, Reduction, cholesky_basis, expansion_of
+from lapwing.solvers import BasisReductions, Reduction
+from lapwing.spaces import gram_basis
 
 #: Values of γ_A and of γ_I in Melacci and Belkin (2011) and in Chen, Tsang and Xu (2012).
 WEIGHTS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -26,8 +27,8 @@ class ManifoldGrid:
     """
 
     def __init__(self, K: np.ndarray, S: Operator, labelled: np.ndarray) -> None:
-        self.H, self._pivots = cholesky_basis(K)
-        self._reductions = BasisReductions(self.H, S, labelled)
+        self._basis = gram_basis(K)
+        self._reductions = BasisReductions(self._basis.H, S, labelled)
         self._at: dict[float, Reduction] = {}
 
     def solve(
@@ -49,7 +50,7 @@ class ManifoldGrid:
 
     def expansion(self, theta: np.ndarray) -> np.ndarray:
         """Return the coefficients over all rows for coordinates in the basis."""
-        return expansion_of(self.H, self._pivots, theta)
+        return self._basis.coef_of(theta)
 
 
 def one_vs_rest(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -35,10 +35,11 @@ from sklearn.metrics.pairwise import euclidean_distances
 from lapwing.arrays.blocks import RowBlocks
 from lapwing.estimators import PVMClassifier
 from lapwing.kernels import GaussianKernel
-from lapwing.solvers import cholesky_basis, fit_hinge
+from lapwing.solvers import fit_hinge
 from lapwing.spaces import (
     LowRankGraph,
     Similarities,
+    cholesky_basis,
     kmeans_landmarks,
     penalty_root,
     smoothness_at_points,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..graphs import KNNGraph
-from ..kernels import gram_operator, resolve_gamma
-from ..operators import DenseOperator
-from ..solvers import BasisReductions, cholesky_basis, expansion_of
-from ..spaces import KernelExpansion, Predictor, landmark_features
+from ..kernels import Kernel, resolve_gamma
+from ..solvers import BasisReductions
+from ..spaces import (
+    Basis,
+    KernelExpansion,
+    Landmarks,
+    Predictor,
+    kernel_basis,
+    landmark_basis,
+    landmark_features,
+)
 from . import limits
 from .families import MANIFOLD, NO_SAMPLE, LinearSetting
 from .labels import Labels
@@ -39,21 +46,20 @@ class ManifoldFamily:
     def __init__(self, X: Any, graph: KNNGraph, labelled: np.ndarray, seed: int) -> None:
         self.X, self.graph = X, graph
         self.labelled, self.seed = labelled, seed
+        self._last: BasisReductions | None = None
 
     @cached_property
-    def _basis(self) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], Any, float]:
-        """H, the way from coefficients there to those of the centres, the centres, and gamma."""
+    def _kernel(self) -> Kernel:
+        return kernel_of(limits.MANIFOLD_WIDTH * resolve_gamma("median", self.X))
+
+    @cached_property
+    def _basis(self) -> Basis:
         X, n = self.X, self.X.shape[0]
-        gamma = limits.MANIFOLD_WIDTH * resolve_gamma("median", X)
-        kernel = kernel_of(gamma)
-        if n > limits.EXACT_ROWS:
-            Z = X[self._landmarks(n)]
-            features = landmark_features(kernel, X, Z)
-            return features.values, lambda theta: features.back @ theta, Z, gamma
-        gram = gram_operator(kernel, kernel.prepare(X), "float64")
-        assert isinstance(gram, DenseOperator)
-        H, pivots = cholesky_basis(gram.array)
-        return H, lambda theta: expansion_of(H, pivots, theta), X, gamma
+        if n <= limits.EXACT_ROWS:
+            return kernel_basis(self._kernel, X)
+        Z = X[self._landmarks(n)]
+        landmarks = Landmarks(landmark_features(self._kernel, X, Z), centres=Z)
+        return landmark_basis(landmarks, self._kernel, X)
 
     def _landmarks(self, n: int) -> np.ndarray:
         rng = np.random.default_rng(self.seed)
@@ -62,15 +68,15 @@ class ManifoldFamily:
         return np.append(first, rng.choice(others, limits.LANDMARKS - len(first), replace=False))
 
     def _reductions(self, labels: Labels) -> BasisReductions:
-        kept = self.__dict__.get("_kept")
+        kept = self._last
         if kept is None or not np.array_equal(kept.labelled, labels.index):
-            kept = BasisReductions(self._basis[0], self.graph.laplacian_, labels.index)
-            self._kept = kept
+            kept = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
+            self._last = kept
         return kept
 
     def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
         """Yield the settings."""
-        reductions, some = self._reductions(labels), self._basis[0][sample]
+        reductions, some = self._reductions(labels), self._basis.H[sample]
         for ratio in limits.RATIOS:
             reduction = reductions.at(ratio)
             on_sample = some @ reduction.coefficients
@@ -86,5 +92,6 @@ class ManifoldFamily:
             labels, slice(None)
         )
         theta, values = reduction.expand(c, b)
-        _, back, centres, gamma = self._basis
-        return values, KernelExpansion(kernel_of(gamma), centres, back(theta), b)
+        basis = self._basis
+        points = self.X if basis.centres is None else basis.centres
+        return values, KernelExpansion(self._kernel, points, basis.coef_of(theta), b)

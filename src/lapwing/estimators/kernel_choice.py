@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import CallableKernel, Kernel, PolynomialKernel, make_kernel
+from ..kernels import Kernel, make_kernel
 from ..spaces import localised
 
 #: Rows of the sample on which a kernel is checked for being positive semi-definite.
@@ -52,11 +52,7 @@ def resolve_local_kernel(settings: Any, X: Any, points: np.ndarray) -> Kernel:
 
 def check_kernel(kernel: Kernel, X: Any) -> None:
     """Refuse a kernel that is visibly not positive semi-definite on a sample of the rows."""
-    doubtful = isinstance(kernel, CallableKernel) or (
-        isinstance(kernel, PolynomialKernel)
-        and (kernel.coef0 < 0 or kernel.degree != int(kernel.degree))
-    )
-    if doubtful:
+    if not kernel.is_positive_semidefinite:
         rows = kernel.prepare(X[_sample(X.shape[0])])
         K = kernel.block(rows, rows)
         if not np.isfinite(K).all():

@@ -78,7 +78,7 @@ def path_problem(
     index, ratio = targets.index, 1.0 / rho
     if plan.method == "eliminate_features":
         assert isinstance(space, LinearSpace)
-        reduction = BasisReductions(space.X, smoothness, index).at(ratio)
+        reduction = BasisReductions(space.features, smoothness, index).at(ratio)
     else:
         reduction = reduce_dense(space.gram, smoothness, index, ratio)
         if plan.space == "linear":

@@ -95,7 +95,7 @@ def _problems(
 
     if kernel is None:
         return problem(X, np.float64), None
-    if kernel.allows_single:
+    if not kernel.is_user_defined:
         rounded = kernel.prepare(X, np.float32)
         if single_precision_suffices(kernel, rounded):
             return problem(rounded, np.float32), lambda: problem(kernel.prepare(X), np.float64)
