@@ -290,7 +290,7 @@ def test_suggestions_are_not_copies_of_each_other():
     y = few(truth, 4)
     for rows in (X, sp.csr_matrix(X)):
         model = SemiSupervisedClassifier().fit(rows, y)
-        assert any("rows equal another row" in message for message in model.report_.warnings)
+        assert any("duplicate rows were used once" in message for message in model.report_.warnings)
         found = model.suggest(10)
         assert len(np.unique(X[found], axis=0)) == len(found) == 10
 
