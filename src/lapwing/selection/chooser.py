@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.archive import write_archive
+from ..arrays.duplicates import representative_rows
 from ..arrays.memory import format_size, memory_budget
 from ..estimators.base import draw_seed
 from ..estimators.checks import valid_rows
@@ -35,7 +36,7 @@ from .graph_family import GraphFamily
 from .parts import NeighbourPart, Part, add_up
 from .race import Candidate, Race, make_folds
 from .report import after_refit, make_report
-from .scaling import learn_scaling, twins
+from .scaling import learn_scaling
 
 logger = logging.getLogger("lapwing")
 
@@ -130,7 +131,8 @@ class Chooser(BaseEstimator):
     def _choose_rows(self, data: LabelledData) -> np.ndarray:
         """Return the rows that the machines see: those labelled, and others, each once."""
         n = data.X.shape[0]
-        twin = np.arange(n) if self.graph is not None else twins(data.X, data.index)
+        # Duplicates would crowd out a row's other neighbours, and a label would reach only them.
+        twin = np.arange(n) if self.graph is not None else representative_rows(data.X, data.index)
         rows = np.flatnonzero(twin == np.arange(n))
         self.n_copies_ = n - len(rows)
         if len(rows) > MOST_ROWS and self.graph is None:

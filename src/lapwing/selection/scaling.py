@@ -1,4 +1,4 @@
-"""Rows as the machines see them: once each, columns on a common scale, or text of unit length.
+"""Rows as the machines see them: columns on a common scale, or text of unit length.
 
 Looks at rows alone, never at labels. What is learnt is a few numbers a column, which new rows get
 as well.
@@ -89,26 +89,3 @@ def learn_scaling(X: Any) -> RowScaling:
     factor = np.zeros(X.shape[1])
     factor[moving] = 1.0 / (spread[moving] * np.sqrt(moving.sum()))
     return RowScaling("columns", center, factor)
-
-
-def twins(X: Any, first: np.ndarray) -> np.ndarray:
-    """Return for each row the number of the row that stands for it and for all its copies.
-
-    Rows of ``first`` stand for themselves, and one of them for their copies. Copies would fill the
-    places of a row's neighbours, and a label would reach nothing else.
-    """
-    keys = _row_keys(X)
-    stands: dict[int, int] = {}
-    for row in first.tolist():
-        stands.setdefault(keys[row], row)
-    twin = np.array([stands.setdefault(key, row) for row, key in enumerate(keys)])
-    twin[first] = first
-    return twin
-
-
-def _row_keys(X: Any) -> list[int]:
-    """Return a number for each row, the same for equal rows."""
-    if not sp.issparse(X):
-        return [hash(row.tobytes()) for row in np.ascontiguousarray(X) + 0.0]  # no minus zero
-    parts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    return [hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in parts]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import scipy.sparse as sp
 
 from .. import estimators
-from ..estimators.transductive import RowIndex
+from ..arrays.duplicates import RowIndex
 from ..graphs import KNNGraph
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
