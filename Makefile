@@ -14,7 +14,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types imports bench papers peers docs hooks clean
+.PHONY: help demo test lint format types imports house bench papers peers docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,9 @@ types: $(VENV)/.stamp-dev  ## Check types
 
 imports: $(VENV)/.stamp-dev  ## Check that imports run downwards
 	$(BIN)/lint-imports --no-logo
+
+house: $(VENV)/.stamp-dev  ## Print MRO depths, lines per module, long functions (ARGS=--check)
+	$(BIN)/python tools/house.py $(ARGS)
 
 # Single scripts; the module they share and those with targets of their own are not among them.
 BENCHMARKS = $(filter-out common papers peers,$(basename $(notdir $(wildcard benchmarks/*.py))))

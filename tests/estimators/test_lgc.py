@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -18,8 +17,6 @@ from sklearn.semi_supervised import LabelSpreading
 
 from helpers import data
 from lapwing import KNNGraph, LGCClassifier
-from lapwing.estimators import transductive
-from lapwing.estimators.transductive import RowIndex
 
 every_solver = pytest.mark.parametrize("solver", ["direct", "iterative"])
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
@@ -471,42 +468,6 @@ def test_of_equal_rows_the_first_counts():
     machine = LGCClassifier(graph=W).fit(X, y)
     np.testing.assert_array_equal(machine.transduction_, [0, 0, 1, 1])
     np.testing.assert_array_equal(machine.predict(X), [0, 0, 0, 1])
-
-
-small = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-40, 3.0])
-
-
-@given(
-    X=arrays(float, st.tuples(st.integers(1, 12), st.just(3)), elements=small),
-    queries=arrays(float, st.tuples(st.integers(0, 12), st.just(3)), elements=small),
-    sparse=st.tuples(st.booleans(), st.booleans()),
-    collide=st.booleans(),
-)
-def test_the_index_finds_the_first_equal_row(X, queries, sparse, collide):
-    expected = [
-        next((i for i, row in enumerate(X) if (row == query).all()), -1) for query in queries
-    ]
-    X = sp.csr_matrix(X) if sparse[0] else X
-    queries = sp.csr_matrix(queries) if sparse[1] else queries
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transductive, "_BLOCK_SIZE", 7)
-        if collide:  # a bad hash costs time and nothing else
-            plain = transductive._hash_rows
-            patch.setattr(transductive, "_hash_rows", lambda rows: plain(rows) % np.uint64(2))
-        np.testing.assert_array_equal(RowIndex(X).find(queries, X), expected)
-
-
-def test_stored_zeros_and_parts_of_entries_do_not_matter():
-    X = sp.csr_array(([1.0, 0.0, 2.0, 3.0], ([0, 0, 1, 1], [0, 2, 1, 1])), shape=(2, 3))
-    parts = sp.csr_matrix(([2.0, 3.0], [1, 1], [0, 2]), shape=(1, 3))
-    assert RowIndex(X).find(np.array([[1.0, 0.0, -0.0], [0.0, 5.0, 0.0]]), X).tolist() == [0, 1]
-    assert RowIndex(X).find(parts, X).tolist() == [1]
-
-
-def test_hashes_of_many_plain_rows_differ():
-    rows = np.array(np.meshgrid(*[np.arange(32.0)] * 3)).reshape(3, -1).T
-    assert len(np.unique(transductive._hash_rows(rows))) == 32**3
-    assert transductive._hash_rows(rows).itemsize == 8
 
 
 # ---------------------------------------------------------------- life

@@ -125,13 +125,3 @@ def test_kmeans_landmarks_are_the_distinct_rows_where_these_are_few(kind, m):
     assert isinstance(found, np.ndarray)
     np.testing.assert_array_equal(found, distinct)
     assert kmeans_landmarks(X, 3, rng()).shape == (3, 2)  # one fewer, and they are centres
-
-
-def test_rows_of_equal_values_are_equal_however_they_are_written():
-    signed = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 1.0]])
-    np.testing.assert_array_equal(kmeans_landmarks(signed, 2, rng()), signed[[0, 2]])
-    # Twice (1, 2): in order; the other way round, one entry in two parts and a zero stored.
-    data, columns = [1.0, 2.0, 1.5, 1.0, 0.5, 0.0, 3.0], [0, 1, 1, 0, 1, 2, 0]
-    rows = sp.csr_matrix((data, columns, [0, 2, 6, 7]), shape=(3, 3))
-    found = kmeans_landmarks(rows, 2, rng())
-    np.testing.assert_array_equal(found, [[1.0, 2.0, 0.0], [3.0, 0.0, 0.0]])

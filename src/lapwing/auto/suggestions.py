@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA, TruncatedSVD
 
+from ..arrays.duplicates import representative_rows
 from ..estimators.checks import check_count
 from ..graphs import KNNGraph
 
@@ -45,15 +46,19 @@ def worth_labelling(
     worth = (doubt + 1e-3) * (standing + 1e-3)
     for row in labelled:
         _shade(worth, W, int(row))
+    representative = representative_rows(X)
+    known = np.zeros(X.shape[0], dtype=bool)
+    known[representative[labelled]] = True
     found: list[int] = []
     for row in _unreached(graph, degree, labelled, max(n // 2, 1)):
         found.append(row)
+        known[representative[row]] = True
         _shade(worth, W, row)
     while len(found) < n and worth.max(initial=0.0) > 0:
         row = int(worth.argmax())
-        known = np.append(labelled, np.array(found, dtype=int)).astype(int)
-        if not _is_among(X, row, known):
+        if not known[representative[row]]:
             found.append(row)
+            known[representative[row]] = True
         _shade(worth, W, row)
     return np.array(found, dtype=int)
 
@@ -77,16 +82,6 @@ def _shade(worth: np.ndarray, W: sp.csr_array, row: int) -> None:
         further = slice(W.indptr[other], W.indptr[other + 1])
         worth[W.indices[further]] *= 1.0 - 0.3 * weight * np.minimum(W.data[further], 1.0)
     worth[row] = 0.0
-
-
-def _is_among(X: Any, row: int, others: np.ndarray) -> bool:
-    """Return whether a row equals one of others."""
-    if len(others) == 0:
-        return False
-    if sp.issparse(X):
-        near = X[others] - X[np.full(len(others), row)]
-        return bool((np.diff(near.tocsr().indptr) == 0).any())
-    return bool((X[others] == X[row]).all(axis=1).any())
 
 
 def map_rows(X: Any, graph: KNNGraph) -> tuple[np.ndarray, str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arrays.duplicates import duplicate_groups
 from ..arrays.threads import map_blocks, row_blocks
 from .candidates import tile_candidates, tree_candidates
 from .points import Points, squared_norms
@@ -61,8 +62,8 @@ def exact_neighbors(
 
     map_blocks(rank, row_blocks(n, 2048))
     pending = ~settled
-    twins = np.flatnonzero(pending & (nearest <= 2 * error))
-    for rows, others in _equal_rows(points, twins, k):
+    suspects = np.flatnonzero(pending & (nearest <= 2 * error))
+    for rows, others in _duplicate_neighbors(points, suspects, k):
         squared[rows], index[rows] = 0.0, others
         pending[rows] = False
     redo = np.flatnonzero(pending)
@@ -142,20 +143,15 @@ class _SparseRowDistances:
         return result, np.sqrt(self.s[rows])
 
 
-def _equal_rows(
+def _duplicate_neighbors(
     points: Points, rows: np.ndarray, k: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Groups of more than k equal rows with their neighbours: the first others of the group.
+    """Groups of more than k duplicate rows with their neighbours: the first others of the group.
 
     Nothing can beat distance 0, and comparing all pairs of a large group would be wasted.
     """
-    groups: dict[bytes, list[int]] = {}
-    for row in rows.tolist():
-        groups.setdefault(points.row_key(row), []).append(row)
-    for members in groups.values():
-        if len(members) > k:
-            equal = np.array(members)
-            head = np.tile(equal[: k + 1], (len(equal), 1))
-            is_self = head == equal[:, None]
-            is_self[~is_self.any(axis=1), k] = True  # not among the first: drop the last instead
-            yield equal, head[~is_self].reshape(len(equal), k)
+    for equal in duplicate_groups(points.X, rows, least=k + 1):
+        head = np.tile(equal[: k + 1], (len(equal), 1))
+        is_self = head == equal[:, None]
+        is_self[~is_self.any(axis=1), k] = True  # not among the first: drop the last instead
+        yield equal, head[~is_self].reshape(len(equal), k)

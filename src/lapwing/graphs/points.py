@@ -64,14 +64,6 @@ class Points:
                 result[part] = np.einsum("ij,ij->i", gap, gap)
         return result
 
-    def row_key(self, row: int) -> bytes:
-        """Bytes that are equal for equal rows."""
-        # Adding zero turns -0.0 into 0.0.
-        if not self.sparse:
-            return (self.X[row] + 0.0).tobytes()
-        part = slice(self.X.indptr[row], self.X.indptr[row + 1])
-        return self.X.indices[part].tobytes() + self.X.data[part].tobytes()
-
     def _dense_like_input(self, rows: np.ndarray) -> np.ndarray:
         # Subtracting float32 from float64 in place converts on the fly, one copy less.
         return self.X[rows] if self.inverse_norms is None else self.dense(rows)
