@@ -21,7 +21,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-import lapwing.selection.grid as grid_module
+import lapwing.model_selection.grid as grid_module
 from lapwing import (
     KNNGraph,
     LapRLSClassifier,
@@ -31,8 +31,8 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
-from lapwing.selection import LabeledKFold
-from lapwing.selection.grid import GRID
+from lapwing.model_selection import LabeledKFold
+from lapwing.model_selection.grid import GRID
 
 AXES = {"reg_ambient": [1e-3, 0.3], "reg_manifold": [0.0, 1e-2, 1.0]}
 FEW = {"reg_ambient": [1e-2, 1.0], "reg_manifold": [1e-2, 1.0], "gamma": 2.0}
