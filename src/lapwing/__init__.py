@@ -14,6 +14,13 @@ from .estimators import (
     LapSVR,
 )
 from .graphs import KNNGraph
+from .model_selection import (
+    LabeledKFold,
+    LapRLSClassifierCV,
+    LapRLSRegressorCV,
+    LapSVCCV,
+    labeled_scorer,
+)
 from .persistence import ModelFileError, load, save, trusted_types
 
 __version__ = "0.1.0"
@@ -25,18 +32,23 @@ __all__ = [
     "S3VC",
     "TRUSTED_TYPES",
     "KNNGraph",
+    "LabeledKFold",
     "LapERLSClassifier",
     "LapERLSRegressor",
     "LapESVC",
     "LapESVR",
     "LapRLSClassifier",
+    "LapRLSClassifierCV",
     "LapRLSRegressor",
+    "LapRLSRegressorCV",
     "LapSVC",
+    "LapSVCCV",
     "LapSVCPath",
     "LapSVR",
     "ModelFileError",
     "SemiSupervisedClassifier",
     "SemiSupervisedRegressor",
+    "labeled_scorer",
     "load",
     "save",
 ]

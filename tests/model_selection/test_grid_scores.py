@@ -32,7 +32,7 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
-from lapwing.selection import LabeledKFold
+from lapwing.model_selection import LabeledKFold
 
 # ---------------------------------------------------------------- folds
 

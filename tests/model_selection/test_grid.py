@@ -26,7 +26,7 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
-from lapwing.selection import LabeledKFold
+from lapwing.model_selection import LabeledKFold
 
 
 def test_new_labels_choose_again_on_the_same_graph():

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import lapwing.selection.grid as grid_module
+import lapwing.model_selection.grid as grid_module
 from helpers.grid import AXES, CLASSIFIERS, FEW, Counted, blobs, gram, moons, one_by_one, row_folds
 from lapwing import (
     KNNGraph,

@@ -32,7 +32,7 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
-from lapwing.selection.grid import GRID
+from lapwing.model_selection.grid import GRID
 
 CASES = {
     "two classes": {"gamma": 1.0},

@@ -1,0 +1,334 @@
+"""The whole grid of (γ_A, γ_I), with all folds and classes, from one reduction for each ratio.
+
+For each ratio μ = γ_I/γ_A the problem is reduced to the labelled rows once; every γ_A, every fold
+and every class is then an l × l problem. Folds hide labels and not rows: a row that is held out
+stays in the graph as an unlabelled one, which is what a row is for the model in use. How values are
+scored is for `grid_scores`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..estimators.folds import Fold, fold_weights, labelled_folds
+from ..estimators.graph_choice import label_reach, resolve_graph
+from ..estimators.kernel_choice import resolve_kernel
+from ..estimators.manifold import (
+    Solution,
+    check_landmarks,
+    expansion_predictor,
+    kernel_attributes,
+    make_landmarks,
+)
+from ..estimators.parameters import check_not_negative, check_positive, draw_seed
+from ..estimators.run import WarmStart, held_out_values, run_solver
+from ..estimators.targets import Targets
+from ..graphs import KNNGraph
+from ..kernels import Kernel
+from ..losses import Loss
+from ..plan import Plan, Sizes, plan_basis
+from ..risk import RegularizedRisk
+from ..solvers import FEW_DIGITS, BasisReductions, Reduction, Step, certified_step, ratio_of
+from ..spaces import (
+    Basis,
+    Function,
+    LinearSpace,
+    column_basis,
+    kernel_basis,
+    landmark_basis,
+)
+from .grid_scores import Cell, make_scorer, score_cell, table_attributes
+
+#: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.
+GRID = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+#: Folds where the user gives no number and leave-one-out has no closed form.
+_FOLDS = 5
+#: Gap, as a share of the objective, up to which a solution counts as exact.
+_TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class GridProblem:
+    """What all cells of a grid share.
+
+    Attributes
+    ----------
+    X : array or CSR matrix
+        Checked rows, or their Gram matrix.
+    targets : Targets
+        Their labels.
+    loss : Loss
+        Loss of the labelled rows.
+    weights : list of (γ_A, γ_I)
+        The pairs to try.
+    folds : list of Fold
+        Positions among the labelled rows.
+    fold_weights : list of ndarray of shape (l,)
+        For each fold the weights of the losses; those of labels that are not used are zero.
+    closed : bool
+        Whether it is leave-one-out in closed form, from one fold that uses and scores all labels.
+    """
+
+    X: Any
+    targets: Targets
+    loss: Loss
+    weights: list[tuple[float, float]]
+    folds: list[Fold]
+    fold_weights: list[np.ndarray]
+    closed: bool
+
+
+@dataclass(frozen=True)
+class ReducedGrid:
+    """The grid of one kernel and one graph: the reductions of all ratios.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        The kernel; None if X holds its values.
+    graph : KNNGraph
+        Fitted to the rows.
+    basis : Basis
+        Coordinates of the rows.
+    reductions : dict
+        One `Reduction` for each ratio.
+    params : dict
+        The kernel's width and the graph, as users gave them, where several are tried.
+    """
+
+    kernel: Kernel | None
+    graph: KNNGraph
+    basis: Basis
+    reductions: dict[float, Reduction]
+    params: dict[str, Any]
+
+
+def fit_grid(
+    settings: Any,
+    X: Any,
+    targets: Targets,
+    loss: Loss,
+    graphs: Any,
+    default_graph: KNNGraph,
+    start: WarmStart | None,
+) -> Solution:
+    """Score the whole grid, and fit its best cell to all labels.
+
+    Parameters
+    ----------
+    settings : object
+        The estimator, of which parameters are read.
+    X : array or CSR matrix
+        Checked rows, or their Gram matrix.
+    targets : Targets
+        Their labels.
+    loss : Loss
+        Loss of the labelled rows.
+    graphs : KNNGraph, affinity matrix, a list of these, or None
+        The graphs to try.
+    default_graph : KNNGraph
+        Used for None.
+    start : WarmStart or None
+        Seed and landmarks of the last fit to the same rows.
+
+    Returns
+    -------
+    Solution
+        Its attributes hold the table of the grid.
+    """
+    scorer, problem = make_scorer(settings.scoring), _grid_problem(settings, X, targets, loss)
+    if start is None:
+        start = WarmStart(draw_seed(settings.random_state), np.empty(0), np.empty(0))
+    precomputed = isinstance(settings.kernel, str) and settings.kernel == "precomputed"
+    fitted = [
+        (graph, resolve_graph(graph, X, default_graph, precomputed)) for graph in _choices(graphs)
+    ]
+    cells: list[Cell] = []
+    best: tuple[int, ReducedGrid] | None = None
+    for grid in _reduced_grids(settings, problem, fitted, start):
+        for params, held_out in _held_out_values(grid, problem, settings.fit_intercept):
+            parts = [(test, part) for (_, test), part in zip(problem.folds, held_out, strict=True)]
+            cells.append(score_cell({**params, **grid.params}, scorer, X, targets, loss, parts))
+            if best is None or cells[-1].rank > cells[best[0]].rank:
+                best = len(cells) - 1, grid
+    assert best is not None
+    number, grid = best
+    found = _fit_cell(settings, problem, grid, cells[number].params, start.seed)
+    table = table_attributes(cells, number, closed=problem.closed)
+    return replace(found, attributes={**found.attributes, **table})
+
+
+# The grid: which cells, which folds, which basis.
+
+
+def _grid_problem(settings: Any, X: Any, targets: Targets, loss: Loss) -> GridProblem:
+    closed, l = settings.cv is None and loss.is_quadratic, len(targets.index)
+    cv = _number_of_folds(settings, targets)
+    folds = [(np.arange(l), np.arange(l))] if closed else labelled_folds(cv, X, targets)
+    axes = _axis("reg_ambient", settings.reg_ambient), _axis("reg_manifold", settings.reg_manifold)
+    class_weight = getattr(settings, "class_weight", None)
+    weights = [np.zeros(l) for _ in folds]
+    for each, (train, _) in zip(weights, folds, strict=True):
+        each[train] = fold_weights(targets, train, class_weight)
+    return GridProblem(X, targets, loss, list(product(*axes)), folds, weights, closed)
+
+
+def _number_of_folds(settings: Any, targets: Targets) -> Any:
+    """Return ``cv``; a number is lowered to that of the labels of the largest class."""
+    cv = _FOLDS if settings.cv is None else settings.cv
+    if not isinstance(cv, (int, np.integer)) or cv < 2:
+        return cv
+    most = len(targets.index)
+    if targets.classes is not None:
+        most = int(np.bincount(targets.given[targets.index]).max())
+    if most < 2:
+        raise ValueError(
+            "no class has two labels (or there is one target), so there is nothing to learn from "
+            "when one is held out: label more rows, or choose the weights yourself with "
+            f"{type(settings).__name__.removesuffix('CV')}"
+        )
+    return min(int(cv), most)
+
+
+def _reduced_grids(
+    settings: Any,
+    problem: GridProblem,
+    graphs: list[tuple[Any, KNNGraph]],
+    start: WarmStart,
+) -> Iterator[ReducedGrid]:
+    """Yield the grid of each width and each graph; a basis serves all graphs."""
+    X, targets, gammas = problem.X, problem.targets, _choices(settings.gamma)
+    ratios = sorted({ratio_of(*pair) for pair in problem.weights})
+    if settings.n_landmarks is not None:
+        check_landmarks(settings)
+    for gamma in gammas:
+        kernel = resolve_kernel(settings, X, gamma=gamma)
+        plan = plan_basis(
+            kernel,
+            Sizes.of(X, targets.values),
+            len(ratios),
+            n_landmarks=settings.n_landmarks,
+            memory_limit=settings.memory_limit,
+        )
+        basis = _build_basis(plan, X, start)
+        start = replace(start, centres=basis.centres)  # which do not depend on the width
+        for given, graph in graphs:
+            reductions = BasisReductions(basis.H, graph.laplacian_, targets.index)
+            params = {"gamma": gamma} if len(gammas) > 1 else {}
+            params |= {"graph": given} if len(graphs) > 1 else {}
+            of_ratio = {ratio: reductions.at(ratio) for ratio in ratios}
+            yield ReducedGrid(kernel, graph, basis, of_ratio, params)
+
+
+def _build_basis(plan: Plan, X: Any, start: WarmStart) -> Basis:
+    if plan.space == "landmarks":
+        rng = np.random.default_rng(start.seed)
+        return landmark_basis(make_landmarks(plan, X, rng, start), plan.kernel, X)
+    if plan.space == "linear":
+        assert plan.kernel is not None
+        return column_basis(plan.kernel, X)
+    return kernel_basis(plan.kernel, X)
+
+
+def _held_out_values(
+    grid: ReducedGrid, problem: GridProblem, fit_intercept: bool
+) -> Iterator[tuple[dict[str, float], list[np.ndarray]]]:
+    """Yield each pair of weights with the values of the rows that each fold holds out."""
+    targets, loss = problem.targets.values, problem.loss
+    starts: dict[tuple[float, int], np.ndarray] = {}
+    for ambient, manifold in problem.weights:
+        ratio = ratio_of(ambient, manifold)
+        reduction, held_out = grid.reductions[ratio], []
+        for number, (train, test) in enumerate(problem.folds):
+            weights = problem.fold_weights[number]
+            labels = reduction.problem(loss, targets, weights, ambient, fit_intercept, train)
+            c, b, _ = labels.solve(starts.get((ratio, number)))
+            starts[ratio, number] = c
+            values = reduction.R[test][:, train] @ c + np.outer(reduction.t[test], b)
+            held_out.append(labels.leave_one_out(c, values) if problem.closed else values)
+        yield {"reg_ambient": ambient, "reg_manifold": manifold}, held_out
+
+
+# The best cell.
+
+
+def _fit_cell(
+    settings: Any, problem: GridProblem, grid: ReducedGrid, params: dict[str, Any], seed: int
+) -> Solution:
+    """Fit one cell to all labels: an l × l problem of a reduction that is there."""
+    X, index, kernel, centres = problem.X, problem.targets.index, grid.kernel, grid.basis.centres
+    step = _solve_cell(problem, grid, params, fit_intercept=bool(settings.fit_intercept))
+    used = np.max(settings.reg_manifold) > 0
+    consequence = "their predictions rest on the kernel alone" if used else ""
+    reach = label_reach(grid.graph.component_, index, consequence)
+    step, result = run_solver(settings, "grid", iter([step]), step.iteration + 1)
+    f = replace(step.function, coef=grid.basis.coef_of(step.function.coef))
+    attributes = {
+        "graph_": grid.graph,
+        "label_reach_": reach,
+        "_start": WarmStart(seed, f.coef, f.intercept, centres),
+        **kernel_attributes(kernel, X, f, centres),
+    }
+    points = X if centres is None else centres
+    predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
+    return Solution(predictor, f.values, held_out_values(step, index), result, attributes)
+
+
+def _solve_cell(
+    problem: GridProblem, grid: ReducedGrid, params: dict[str, Any], *, fit_intercept: bool
+) -> Step:
+    """Return the solution in the basis, and its distance from the optimum on all rows."""
+    ambient, manifold = params["reg_ambient"], params["reg_manifold"]
+    reduction, S = grid.reductions[ratio_of(ambient, manifold)], grid.graph.laplacian_
+    targets, loss = problem.targets, problem.loss
+    risk = RegularizedRisk(
+        space=LinearSpace(grid.basis.H),
+        loss=loss,
+        labelled=targets.index,
+        targets=targets.values,
+        weights=targets.weights,
+        smoothness=S,
+        reg_ambient=ambient,
+        reg_manifold=manifold,
+        fit_intercept=fit_intercept,
+    )
+    labels = reduction.problem(loss, targets.values, targets.weights, ambient, fit_intercept)
+    c, b, n_steps = labels.solve()
+    theta, values = reduction.expand(c, b)
+    f = Function(theta, b, values, S @ values)
+    leave_one_out = partial(labels.leave_one_out, c)
+    step = certified_step(risk, f, -ambient * c, n_steps, _TOL, leave_one_out)
+    return step if step.converged else replace(step, remark=FEW_DIGITS)
+
+
+# What users give.
+
+
+def _axis(name: str, values: Any) -> list[float]:
+    """Return one side of the grid as a list of checked numbers."""
+    try:
+        numbers = np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise ValueError(f"{name} must be a sequence of numbers, or one number, got {values!r}")
+    for number in numbers.tolist():
+        (check_positive if name == "reg_ambient" else check_not_negative)(name, number)
+    return numbers.tolist()
+
+
+def _choices(value: Any) -> list:
+    """Return the settings to try: several only if they come in a list, a tuple or numbers."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    if len(value) == 0:
+        raise ValueError("an empty list of settings: give at least one")
+    return list(value)

@@ -1,0 +1,185 @@
+"""Laplacian least squares for quantities, with a grid of weights: LapRLSRegressorCV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ..estimators.graph_choice import regression_graph
+from ..estimators.model import Regressor
+from ..estimators.rows import Rows, check_rows
+from ..estimators.run import WarmStart
+from ..estimators.targets import quantity_targets
+from ..losses import SquaredLoss
+from .grid import GRID, fit_grid
+
+
+class LapRLSRegressorCV(Regressor):
+    """`LapRLSRegressor` that chooses γ_A and γ_I by leave-one-out or cross-validation.
+
+    The whole grid and all folds come from one reduction to the rows with a target for each ratio
+    γ_I/γ_A. Folds hide targets and not rows: held-out rows stay in the graph.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
+    gamma : float, "scale", "median", or a sequence of these, default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        "median" is 1 / (2 · median distance²). Each value of a sequence is tried, and costs a grid
+        of its own.
+    degree, coef0 : float, default=3 and 0
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient, reg_manifold : sequences of float, default=(1e-6, 1e-4, 1e-2, 0.1, 1, 10, 100)
+        The values of γ_A > 0 and γ_I ≥ 0 to try, in all pairs. The time is that of one
+        factorisation for each ratio γ_I/γ_A.
+    graph : KNNGraph, affinity matrix, a list of these, or None, default=None
+        The graph of the rows; each graph of a list is tried, and built once. A graph that was
+        fitted to X is used as it is, another one is fitted to X. None is ``KNNGraph()`` for
+        classifiers and ``KNNGraph(normalized=False)`` for regressors. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has an intercept.
+    unlabeled : float, default=nan
+        Marker of rows without a target; None, NaN and pd.NA always count as such.
+    cv : int, splitter, iterable or None, default=None
+        None is leave-one-out, exact and in closed form (balanced class weights are those of all
+        labels). Otherwise folds over the labelled rows: a splitter gets these rows alone; pairs
+        (train, test) of an iterable hold indices of rows of X.
+    scoring : str, callable or None, default=None
+        Score of the held-out rows, a name that scikit-learn knows or a function
+        ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
+        is accuracy for classifiers and the negative mean squared error for regressors. Of cells
+        with the same score, the one with the smallest mean loss on the held-out rows is chosen.
+    n_landmarks : int or None, default=None
+        Number m of landmarks. The function is then an expansion over m k-means centres instead of
+        all rows (over m random rows if the kernel is precomputed), which takes n·m² operations and
+        n·m numbers: for more rows than an n × n matrix has room for. Narrow kernels need many
+        landmarks.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for the basis and the reductions, in bytes or as text such as
+        "8GB"; None is 60 % of the free memory.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n,)
+        Targets of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
+    cv_results_ : dict of arrays
+        The table of scikit-learn's `GridSearchCV`, without times; ``mean_test_loss`` breaks ties.
+        Leave-one-out in closed form has one split, with all rows together.
+    best_params_, best_score_, best_index_ : dict, float, int
+        The parameters of the chosen cell, its mean score, and its index in the table.
+    n_splits_ : int
+        Number of folds.
+    landmarks_ : ndarray of shape (m, d)
+        The k-means centres, if ``n_landmarks`` is a number m; all distinct rows, if there are
+        fewer. ``dual_coef_`` and ``support_`` then belong to the centres instead of the rows. Not
+        for precomputed kernels, where m rows have nonzero coefficients.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Intercepts.
+    support_ : ndarray of int
+        Rows with a nonzero coefficient.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes and history of the solver.
+    n_iter_ : int
+        Iterations of the solver.
+
+    References
+    ----------
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import LapRLSRegressorCV
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> y = np.where(np.arange(50) % 7 == 0, X[:, 0] ** 2, np.nan)
+    >>> model = LapRLSRegressorCV().fit(X, y)
+    >>> bool(np.abs(model.predict([[0.5]]) - 0.25)[0] < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Callable = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        reg_ambient: Sequence[float] = GRID,
+        reg_manifold: Sequence[float] = GRID,
+        graph: Any = None,
+        fit_intercept: bool = True,
+        unlabeled: Any = np.nan,
+        cv: Any = None,
+        scoring: Any = None,
+        n_landmarks: int | None = None,
+        random_state: Any = 0,
+        memory_limit: float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.reg_ambient = reg_ambient
+        self.reg_manifold = reg_manifold
+        self.graph = graph
+        self.fit_intercept = fit_intercept
+        self.unlabeled = unlabeled
+        self.cv = cv
+        self.scoring = scoring
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the parameters by cross-validation over the rows with a target, and fit.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of rows without a target are not used. Scores are not
+            weighted.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(check_rows(self, X), y, sample_weight, self.graph)
+
+    def _fit(
+        self,
+        rows: Rows,
+        y: Any,
+        sample_weight: Any,
+        graph: Any,
+        start: WarmStart | None = None,
+    ) -> Self:
+        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        loss, default = SquaredLoss(), regression_graph()
+        found = fit_grid(self, rows.X, targets, loss, graph, default, start)
+        return self._set_fitted(
+            rows, targets, found.predictor, found.result, found.values, **found.attributes
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self.graph_, self._start)
