@@ -31,6 +31,8 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
+    #: Attributes that can be computed again, which model files leave out.
+    _caches: tuple[str, ...] = ()
 
     def _refit(self, y: np.ndarray) -> Self:
         raise NotImplementedError(f"{type(self).__name__} must implement _refit")
@@ -57,7 +59,11 @@ class Model(BaseEstimator):
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
-        return self.predictor_.values(check_new_rows(self, X, dtype=self._row_dtype))
+        return self.predictor_.values(self._new_rows(X))
+
+    def _new_rows(self, X: Any) -> Any:
+        """Return rows to predict, checked."""
+        return check_new_rows(self, X, dtype=self._row_dtype)
 
     def _training_rows(self, X: Any) -> Rows:
         """Return the rows of the last fit as `check_rows` would."""
@@ -65,12 +71,17 @@ class Model(BaseEstimator):
 
     def _replace_fitted(self, **attributes: Any) -> Self:
         """Set all fitted attributes at once; those of an earlier fit are removed."""
-        parameters = self.get_params(deep=False)
-        for name in [name for name in vars(self) if name not in parameters]:
+        for name in self._fitted_names():
             delattr(self, name)
         for name, value in attributes.items():
             setattr(self, name, value)
         return self
+
+    def _fitted_names(self) -> list[str]:
+        """Return the names of all attributes that a fit has set."""
+        # Users set the second one by set_fit_request and its kin.
+        others = {*self.get_params(deep=False), "_metadata_request"}
+        return [name for name in vars(self) if name not in others]
 
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""
@@ -80,12 +91,8 @@ class Model(BaseEstimator):
         seed = parameters.get("random_state")
         if not isinstance(seed, (int, np.integer)):  # what was drawn from it is kept
             parameters |= {"random_state": None} if "random_state" in parameters else {}
-        fitted = {
-            name: value
-            for name, value in self.__getstate__().items()
-            if name not in parameters and not hasattr(type(self), name) and name[:2] != "__"
-        }
-        fitted.pop("_sklearn_version", None)
+        names = [name for name in self._fitted_names() if name not in self._caches]
+        fitted = {name: getattr(self, name) for name in names}
         return {"parameters": parameters, "fitted": fitted}
 
     @classmethod
@@ -156,7 +163,8 @@ class Classifier(ClassifierMixin, Model):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return self.classes_[decisions(self._values(X)).astype(int)]
+        values = self._values(X)
+        return self.classes_[decisions(values).astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, shape (n, n_classes).

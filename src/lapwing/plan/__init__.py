@@ -6,6 +6,18 @@ does not fit is refused here. Builds nothing and computes nothing.
 """
 
 from .base import Plan, Sizes
+from .lgc import plan_lgc
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
+from .points import plan_anchors, plan_landmark_rows, plan_prototypes
 
-__all__ = ["DENSE_ROWS", "Plan", "Sizes", "plan_landmarks", "plan_manifold"]
+__all__ = [
+    "DENSE_ROWS",
+    "Plan",
+    "Sizes",
+    "plan_anchors",
+    "plan_landmark_rows",
+    "plan_landmarks",
+    "plan_lgc",
+    "plan_manifold",
+    "plan_prototypes",
+]
