@@ -3,6 +3,8 @@
 from .auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from .estimators import (
     S3VC,
+    AnchorGraphClassifier,
+    EigenfunctionClassifier,
     LapERLSClassifier,
     LapERLSRegressor,
     LapESVC,
@@ -12,6 +14,11 @@ from .estimators import (
     LapSVC,
     LapSVCPath,
     LapSVR,
+    LGCClassifier,
+    NFIClassifier,
+    NystromLGCClassifier,
+    PVMClassifier,
+    PVMRegressor,
 )
 from .graphs import KNNGraph
 from .model_selection import (
@@ -31,7 +38,10 @@ TRUSTED_TYPES: list[str] = trusted_types()
 __all__ = [
     "S3VC",
     "TRUSTED_TYPES",
+    "AnchorGraphClassifier",
+    "EigenfunctionClassifier",
     "KNNGraph",
+    "LGCClassifier",
     "LabeledKFold",
     "LapERLSClassifier",
     "LapERLSRegressor",
@@ -46,6 +56,10 @@ __all__ = [
     "LapSVCPath",
     "LapSVR",
     "ModelFileError",
+    "NFIClassifier",
+    "NystromLGCClassifier",
+    "PVMClassifier",
+    "PVMRegressor",
     "SemiSupervisedClassifier",
     "SemiSupervisedRegressor",
     "labeled_scorer",

@@ -84,7 +84,7 @@ def test_a_class_without_mass_leaves_all_as_they_are(lost):
     mass = np.array([3.0, lost, 2.0])
     np.testing.assert_array_equal(class_factors(mass, np.full(3, 1 / 3)), 1.0)
     with pytest.warns(UserWarning, match=r"for \['b'\].*more weight, pray, or set class_prior"):
-        warn_lost_mass(mass, CLASSES, advice=", pray", stacklevel=2)
+        warn_lost_mass(mass, CLASSES, advice=", pray")
     both = class_factors(np.array([mass, [1.0, 1.0, 2.0]]), np.full(3, 1 / 3))
     np.testing.assert_array_equal(both[0], 1.0)
     np.testing.assert_allclose(both[1], [4 / 3, 4 / 3, 2 / 3])

@@ -17,6 +17,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 from helpers import data
 from lapwing import KNNGraph, LGCClassifier
+from lapwing.estimators import lgc
 
 every_solver = pytest.mark.parametrize("solver", ["direct", "iterative"])
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
@@ -43,13 +44,21 @@ def naive_values(W, y, alpha, weights=None):
 def held_out_values(machine, X, y, **arguments):
     """What the temperature is fitted to, with the rows it belongs to."""
     seen = {}
+    draw, fit = lgc._held_out_sample, lgc.fit_temperature
 
-    class Watched(LGCClassifier):
-        def _store_decisions(self, data, values, held_out):
-            seen.update(index=data.index, held_out=held_out)
-            super()._store_decisions(data, values, held_out)
+    def watched_draw(settings, targets, solver):
+        sample = draw(settings, targets, solver)
+        seen["index"] = targets.index[sample]
+        return sample
 
-    Watched(**machine.get_params(deep=False)).fit(X, y, **arguments)
+    def watched_fit(held_out, codes, weights):
+        seen["held_out"] = held_out
+        return fit(held_out, codes, weights)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lgc, "_held_out_sample", watched_draw)
+        patch.setattr(lgc, "fit_temperature", watched_fit)
+        clone(machine).fit(X, y, **arguments)
     return seen["index"], seen["held_out"]
 
 
@@ -107,14 +116,14 @@ def test_automatic_solver_looks_at_the_work_and_the_memory(monkeypatch):
     X, y, _ = blobs()
     machine = LGCClassifier()
     assert machine.fit(X, y).solver_ == "direct"
-    monkeypatch.setattr("lapwing.estimators.lgc._FACTOR_OPERATIONS", 1.0)
+    monkeypatch.setattr("lapwing.plan.lgc.FACTOR_OPERATIONS", 1.0)
     assert machine.fit(X, y).solver_ == "iterative"
     monkeypatch.undo()
     X, y, _ = blobs(n=2000, d=20)
     assert machine.set_params(memory_limit="3MB").fit(X, y).solver_ == "iterative"
-    with pytest.raises(MemoryError, match=r"solver='direct' may need .* use solver='iterative'"):
+    with pytest.raises(MemoryError, match=r"solver='direct' .* needs .* use solver='iterative'"):
         machine.set_params(solver="direct").fit(X, y)
-    with pytest.raises(MemoryError, match=r"solver='iterative' may need .* fewer unlabelled rows"):
+    with pytest.raises(MemoryError, match=r"solver='iterative' .* needs .* fewer unlabelled rows"):
         machine.set_params(solver="iterative", memory_limit="100kB").fit(X, y)
 
 
@@ -360,7 +369,7 @@ def test_iterations_that_do_not_suffice_are_told():
     far = np.vstack([X + 1000.0, X])
     machine = LGCClassifier(0.9, graph=KNNGraph(4), solver="iterative", max_iter=3)
     with (
-        pytest.warns(ConvergenceWarning, match=r"in 3 products: raise max_iter \(now 3\)"),
+        pytest.warns(ConvergenceWarning, match=r"after 3 products .* raise max_iter \(now 3\)"),
         pytest.warns(UserWarning, match="300 rows lie in parts"),
     ):
         machine.fit(far, np.append(np.full(300, -1), y))
@@ -455,7 +464,7 @@ def test_new_rows_are_refused(form, method):
     new = X[:10].copy()
     new[[3, 7], 2] = np.nextafter(new[[3, 7], 2], 10.0)
     message = (
-        r"2 of 10 rows, the first of them row 3, .* LGCClassifier .* no prediction for new rows"
+        r"2 of 10 rows, the first of them row 3, .* transductive .* no prediction for new rows"
         r".* NFIClassifier, PVMClassifier or LapSVC"
     )
     with pytest.raises(ValueError, match=message):

@@ -72,9 +72,9 @@ def watched(machine):
     """A copy of the machine that keeps the values of labels left out."""
 
     class Watched(NFIClassifier):
-        def _store_decisions(self, data, values, held_out):
-            self.index, self.held_out = data.index, held_out
-            super()._store_decisions(data, values, held_out)
+        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
+            more |= {"index_": targets.index, "held_out_": held_out}
+            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
 
     return Watched(**machine.get_params())
 
@@ -194,7 +194,7 @@ def test_left_out_labels_are_those_of_dense_refits(prior):
     X, y, _ = blobs()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     machine = watched(nfi(class_prior=prior)).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index, np.arange(12))
+    np.testing.assert_array_equal(machine.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(90) == i, -1, y)
         f = naive_landmark_values(X, without, machine.landmarks_, weights)
@@ -202,7 +202,7 @@ def test_left_out_labels_are_those_of_dense_refits(prior):
             mass = naive_induction(X, machine.landmarks_, f).sum(axis=0)
             counts = np.bincount(without[without >= 0], minlength=3)
             f = f * shares_of(prior, counts) * mass.sum() / mass
-        np.testing.assert_allclose(machine.held_out[i], f[i], atol=1e-7)
+        np.testing.assert_allclose(machine.held_out_[i], f[i], atol=1e-7)
 
 
 def test_weights():
@@ -352,7 +352,7 @@ def test_bad_input_is_refused():
         machine.fit(X, y[:50])
     with pytest.raises(ValueError, match="'precomputed' is not offered"):
         NFIClassifier(kernel="precomputed").fit(X @ X.T, y)
-    with pytest.raises(MemoryError, match=r"60 landmarks need .* lower n_landmarks"):
+    with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
         NFIClassifier(60, memory_limit="10kB").fit(X, y)
     machine.fit(X, y)
     with pytest.raises(ValueError, match="squares overflow"):

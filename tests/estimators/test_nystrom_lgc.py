@@ -1,6 +1,7 @@
 """NystromLGCClassifier against dense n × n algebra; what it refuses; and its life."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from helpers import data
 from helpers.data import gaussian
 from lapwing import NystromLGCClassifier
+from lapwing.estimators import nystrom_lgc
 
 GAMMA, ALPHA = 0.6, 0.9
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
@@ -99,18 +101,16 @@ def test_all_rows_as_landmarks_are_the_full_graph(gamma):
     np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-6)
 
 
-def test_degrees_that_come_out_negative():
+def test_degrees_that_come_out_negative(monkeypatch):
     X = np.append(np.linspace(-0.6, -0.4, 50), [2.2, 2.5])[:, None]
     y = np.full(52, -1)
     y[[0, 1, 50]] = 0, 1, 1
 
-    class Fixed(NystromLGCClassifier):
-        def _choose_landmarks(self, X, labelled):
-            index = super()._choose_landmarks(X, labelled)
-            self.landmarks_ = np.array([[0.0], [1.0]])
-            return index
-
-    machine = Fixed(**lgc(n_landmarks=2).get_params()).fit(X, y)
+    choose, points = nystrom_lgc.choose_landmarks, np.array([[0.0], [1.0]])
+    monkeypatch.setattr(
+        nystrom_lgc, "choose_landmarks", lambda *given: replace(choose(*given), points=points)
+    )
+    machine = lgc(n_landmarks=2).fit(X, y)
     K = low_rank(X, machine.landmarks_)
     assert (K.sum(axis=1)[50:] < -0.1).all()  # or this is no test
     F = naive_values(K, y)
@@ -170,17 +170,17 @@ def test_left_out_labels_are_those_of_refits(n_classes, prior):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
 
     class Watched(NystromLGCClassifier):
-        def _store_decisions(self, data, values, held_out):
-            self.index, self.held_out = data.index, held_out
-            super()._store_decisions(data, values, held_out)
+        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
+            more |= {"index_": targets.index, "held_out_": held_out}
+            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
 
     machine = Watched(**lgc(class_prior=prior).get_params()).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index, np.arange(12))
+    np.testing.assert_array_equal(machine.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(90) == i, -1, y)
         refit = lgc(class_prior=prior).fit(X, without, sample_weight=weights)
         np.testing.assert_allclose(
-            machine.held_out[i], refit.decision_function(X[i : i + 1])[0], atol=1e-8
+            machine.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-8
         )
 
 
@@ -232,7 +232,7 @@ def test_tiles_and_threads_do_not_matter(monkeypatch):
     plain = lgc().fit(X, y)
     for threads, tile in (("1", 1), ("3", 7), ("8", 64)):
         monkeypatch.setenv("LAPWING_NUM_THREADS", threads)
-        monkeypatch.setattr("lapwing.estimators.nystrom_lgc.tile_rows", lambda m, tile=tile: tile)
+        monkeypatch.setattr(nystrom_lgc, "tile_rows", lambda m, tile=tile: tile)
         other = lgc().fit(X, y)
         np.testing.assert_allclose(
             other.decision_function(X), plain.decision_function(X), atol=1e-10
@@ -333,7 +333,7 @@ def test_bad_input_is_refused():
         machine.fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="'precomputed' is not offered"):
         NystromLGCClassifier(kernel="precomputed").fit(X @ X.T, y)
-    with pytest.raises(MemoryError, match=r"60 landmarks need .* lower n_landmarks"):
+    with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
         NystromLGCClassifier(n_landmarks=60, memory_limit="10kB").fit(X, y)
 
 
@@ -348,7 +348,7 @@ def test_new_rows_are_refused(form, method):
     )
     new = X[:10].copy()
     new[[3, 7], 2] += 1e-9
-    message = r"2 of 10 rows, the first of them row 3, .* NystromLGCClassifier .* new rows"
+    message = r"2 of 10 rows, the first of them row 3, .* transductive .* new rows"
     with pytest.raises(ValueError, match=message):
         getattr(machine, method)(form(new))
 

@@ -238,7 +238,7 @@ def test_memory_stays_within_its_limit(threads, monkeypatch):
 def test_memory_limit():
     X, y, _ = blobs()
     with pytest.raises(
-        MemoryError, match=r"60 prototypes .* need .* memory_limit allows 10 kB: .*"
+        MemoryError, match=r"60 prototypes .* needs .* memory_limit allows 10 kB: .*"
     ):
         PVMClassifier(n_prototypes=60, memory_limit="10kB").fit(X, y)
     with pytest.raises(MemoryError, match="lower n_prototypes"):

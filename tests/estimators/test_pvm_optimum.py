@@ -29,9 +29,9 @@ def watched(machine):
     """A copy of the machine that keeps the values of labels left out."""
 
     class Watched(type(machine)):
-        def _store_values(self, data, rows, values, held_out):
-            self.index, self.held_out = data.index, held_out
-            super()._store_values(data, rows, values, held_out)
+        def _set_fitted(self, rows, targets, *rest, **more):
+            more |= {"index_": targets.index, "held_out_": rest[-1]}
+            return super()._set_fitted(rows, targets, *rest, **more)
 
     return Watched(**machine.get_params())
 
@@ -113,12 +113,12 @@ def test_left_out_labels_are_those_of_refits(n_classes, normalize):
     machine = watched(machine.set_params(normalize_rows=normalize))
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     machine.fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index, np.arange(12))
+    np.testing.assert_array_equal(machine.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(120) == i, -1, y)
         refit = clone(machine).fit(X, without, sample_weight=weights)
         np.testing.assert_allclose(
-            machine.held_out[i], refit.decision_function(X[i : i + 1])[0], atol=1e-6
+            machine.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-6
         )
 
 

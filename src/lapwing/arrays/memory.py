@@ -41,7 +41,9 @@ def memory_budget(limit: float | str | None) -> int:
     return parse_size(limit) if limit is not None else int(_DEFAULT_SHARE * available_memory())
 
 
-def require_memory(needed: float, budget: float, what: str, advice: str) -> None:
+def require_memory(
+    needed: float, budget: float, what: str, advice: str, *, adjustable: bool = True
+) -> None:
     """Refuse an allocation that exceeds the budget, before it is made.
 
     Parameters
@@ -52,6 +54,8 @@ def require_memory(needed: float, budget: float, what: str, advice: str) -> None
         What needs them, such as "fitting 10 rows"; the subject of the message.
     advice : str
         What to do instead; the message ends with it and "or raise memory_limit".
+    adjustable : bool, default=True
+        Whether there is a ``memory_limit`` to raise.
 
     Raises
     ------
@@ -59,10 +63,10 @@ def require_memory(needed: float, budget: float, what: str, advice: str) -> None
         If ``needed`` is more than ``budget``.
     """
     if needed > budget:
-        raise MemoryError(
-            f"{what} needs {format_size(needed)} and memory_limit allows {format_size(budget)}: "
-            f"{advice}, or raise memory_limit"
-        )
+        allowed = f"memory_limit allows {format_size(budget)}: {advice}, or raise memory_limit"
+        if not adjustable:
+            allowed = f"{format_size(budget)} may be used: {advice}"
+        raise MemoryError(f"{what} needs {format_size(needed)} and {allowed}")
 
 
 def available_memory() -> int:

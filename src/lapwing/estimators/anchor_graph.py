@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
+import time
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse as sp
 
-from ..arrays.memory import format_size, memory_budget
 from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_laplacian
+from ..plan import plan_anchors
 from ..solvers import fit_smoother
-from ..spaces import kmeans_landmarks
-from .base import draw_seed
-from .checks import check_count, check_magnitude, check_positive, valid_rows
-from .class_mass import class_factors, resolve_prior, warn_lost_mass
-from .classifier import LabelClassifier, LabelledData, one_column, per_class
+from ..spaces import AnchorMixture, kmeans_landmarks
+from .calibration import one_column
+from .class_mass import check_prior, class_scales
+from .graph_choice import label_reach
+from .model import Classifier
+from .parameters import check_choice, check_count, check_positive, draw_seed
+from .rows import Rows, check_magnitude, check_rows
+from .run import direct_result
+from .targets import class_targets
 
-#: Rows an anchor stands for, at least: an anchor of a single row spreads no labels.
-_ROWS_PER_ANCHOR = 4
-#: Matrices of anchors by anchors that are held at once.
-_SQUARES = 6
-#: Rows that a class must get in total before its values can be divided by that.
+#: Sum of the values of a class over all rows that is large enough to divide by.
 _LEAST_MASS = 0.5
 
 
-class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
-    r"""Labels spread over a graph in which rows meet at anchors; linear in the rows.
+class AnchorGraphClassifier(Classifier):
+    r"""Spreads labels over a graph in which rows are joined through anchors; linear in the rows.
 
     The anchors are k-means centres. Each row x is joined to its s nearest anchors with weights
-    that sum to one, a row of the sparse matrix Z, and values of rows are those of anchors in
-    that mixture, f = ZA. Two rows are as near as the anchors they share, Ŵ = ZΛ⁻¹Zᵀ with
+    that sum to one, a row of the sparse matrix Z, and values of rows are mixtures of those of the
+    anchors, f = ZA. Two rows are the closer the more anchors they share, Ŵ = ZΛ⁻¹Zᵀ with
     Λ = diag(Zᵀ1), and the Laplacian I - Ŵ reduced to the m anchors is
     L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ). With Y the indicators of the classes of the labelled rows,
 
@@ -44,36 +43,38 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
     Parameters
     ----------
     n_anchors : int, default=500
-        Most anchors m. There are no more than a quarter of the rows, since anchors of single
-        rows would spread nothing.
+        Largest number m of anchors. There are at most a quarter as many as rows, since anchors of
+        single rows would spread nothing.
     n_neighbors : int, default=3
-        s, the anchors each row is joined to; at most all.
+        s, the anchors that each row is joined to; at most all.
     weights : {"kernel", "lae"}, default="kernel"
         "kernel": Gaussian of the distance to the anchor, exp(-d²/2h²), where h is the mean
         distance of the training rows to their s-th anchor. "lae" (Local Anchor Embedding): the
-        mixture of the s anchors that comes closest to the row; better with many rows an anchor,
-        while with few it may leave rows apart that "kernel" joins.
+        mixture of the s anchors that is closest to the row; better with many rows per anchor,
+        while with few it may leave rows unconnected that "kernel" joins.
     reg_manifold : float, default=0.1
         γ > 0, weight of the graph.
     class_prior : {None, "labeled", "equal"}, dict or array, default="equal"
         q, the expected shares of the classes: the values of each class are scaled so that their
         sum over all training rows is proportional to its share. "equal" is that of the source;
         None does not scale. "labeled" are the shares among the labelled rows,
-        (count + 1) / (rows + classes); else the share of each class, by name or in the order of
-        ``classes_``.
+        (count + 1) / (rows + classes); otherwise the share of each class, by name or in the order
+        of ``classes_``.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the labelled rows of each class.
-    random_state : int, RandomState or None, default=0
-        For k-means.
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of k-means.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     graph_ : AnchorGraph
         The anchors and the rule; ``graph_(X)`` gives the weights of any rows.
     anchors_ : ndarray of shape (m, d)
@@ -84,7 +85,13 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
     class_mass_ : ndarray of shape (n_classes,)
         λ/n, the share of each class in the values of all rows.
     label_reach_ : ndarray of bool, shape (n,)
-        Whether a label reaches the row through the graph.
+        Whether a label can reach the row through the graph.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message, passes over the rows and time of the solver.
+    n_iter_ : int
+        Iterations of the solver: 1.
 
     Notes
     -----
@@ -149,81 +156,68 @@ class AnchorGraphClassifier(LabelClassifier, BaseEstimator):
         check_count("n_anchors", self.n_anchors)
         check_count("n_neighbors", self.n_neighbors)
         check_positive("reg_manifold", self.reg_manifold)
-        if self.weights not in WEIGHTS:
-            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}, got {self.weights!r}")
-        X = valid_rows(self, X)
-        check_magnitude(X)
-        data = self._check_labels(X, y, sample_weight)
-        # Refuses a bad one before the anchors are looked for.
-        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))
-        n_anchors = min(self.n_anchors, max(1, X.shape[0] // _ROWS_PER_ANCHOR))
-        _check_room(n_anchors)
-        rng = np.random.default_rng(draw_seed(self.random_state))
-        # Equal rows may give equal centres.
-        anchors = np.unique(kmeans_landmarks(X, n_anchors, rng), axis=0)
-        self.graph_, self._Z = AnchorGraph.build(
-            X, anchors, min(self.n_neighbors, len(anchors)), self.weights
-        )
-        self.anchors_ = self.graph_.anchors
-        self._solve(data)
-        return self
+        check_choice("weights", self.weights, WEIGHTS)
+        rows = check_rows(self, X)
+        check_magnitude(rows.X)
+        return self._fit(rows, y, sample_weight)
 
-    def _solve(self, data: LabelledData) -> None:
-        Z, n = self._Z, self._Z.shape[0]
-        one_hot = (per_class(data.targets) + 1.0) / 2.0
-        counts = one_hot.sum(axis=0)
-        self._find_reach(data)
+    def _fit(
+        self,
+        rows: Rows,
+        y: Any,
+        sample_weight: Any,
+        joined: tuple[AnchorGraph, sp.csr_array] | None = None,
+    ) -> Self:
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        check_prior(self.class_prior, targets)
+        started, passes = time.perf_counter(), 0 if joined else 1
+        graph, Z = joined or self._join_rows(rows.X)
+        component = anchor_components(Z)[Z.indices[Z.indptr[:-1]]]
+        reach = label_reach(
+            component,
+            targets.index,
+            "their values are zero and their classes mean nothing",
+            "raise n_neighbors or lower n_anchors",
+        )
         penalty = self.reg_manifold * reduced_laplacian(Z)
-        smoother = fit_smoother(Z[data.index], one_hot, data.weights, penalty)
-        load = np.asarray(Z.sum(axis=0)).ravel()
+        smoother = fit_smoother(Z[targets.index], targets.one_hot, targets.weights, penalty)
+        n, load = Z.shape[0], np.asarray(Z.sum(axis=0)).ravel()
         mass = load @ smoother.coef
-        self.class_mass_ = mass / n
-        if self.class_prior is not None:
-            advice = ", lower reg_manifold"
-            warn_lost_mass(mass, self.classes_, least=_LEAST_MASS, advice=advice, stacklevel=4)
-        self.coef_ = one_column(smoother.coef * self._class_scale(mass, counts)).T
-        held_mass = smoother.held_out_product(load)
-        held_scale = self._class_scale(held_mass, counts - one_hot)
-        self._store_decisions(
-            data, np.asarray(Z @ self.coef_.T), one_column(smoother.held_out * held_scale)
+        scales = class_scales(
+            self.class_prior,
+            targets,
+            mass,
+            smoother.held_out_product(load),
+            total=float(n),
+            least=_LEAST_MASS,
+            advice=", lower reg_manifold",
+        )
+        coef = one_column(smoother.coef * scales.factors)
+        return self._set_fitted(
+            rows,
+            targets,
+            AnchorMixture(graph, coef),
+            direct_result("cholesky", started, passes=passes),
+            np.asarray(Z @ coef),
+            one_column(smoother.held_out * scales.held_out),
+            graph_=graph,
+            anchors_=graph.anchors,
+            coef_=coef.T,
+            class_mass_=mass / n,
+            label_reach_=reach,
+            _Z=Z,
         )
 
-    def _class_scale(self, mass: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return the factors of the classes, for these sums of values and labelled rows."""
-        prior = resolve_prior(self.class_prior, self.classes_, counts)
-        return class_factors(mass, prior, total=float(self._Z.shape[0]), least=_LEAST_MASS)
+    def _join_rows(self, X: Any) -> tuple[AnchorGraph, sp.csr_array]:
+        """Return the graph of the rows and their weights Z."""
+        plan = plan_anchors(X.shape[0], self.n_anchors)
+        rng = np.random.default_rng(draw_seed(self.random_state))
+        # Duplicate rows may give duplicate centres.
+        anchors = np.unique(kmeans_landmarks(X, plan.n_points, rng), axis=0)
+        return AnchorGraph.build(X, anchors, min(self.n_neighbors, len(anchors)), self.weights)
 
-    def _find_reach(self, data: LabelledData) -> None:
-        """Find the rows that share a part of the graph with a labelled one, and warn of others."""
-        component = anchor_components(self._Z)[self._Z.indices[self._Z.indptr[:-1]]]
-        self.label_reach_ = np.isin(component, component[data.index])
-        if not self.label_reach_.all():
-            warnings.warn(
-                f"{int((~self.label_reach_).sum())} rows lie in parts of the graph that no label "
-                "reaches (see label_reach_): their values are zero and their classes mean nothing. "
-                "Label a row of each part, raise n_neighbors or lower n_anchors",
-                stacklevel=4,
-            )
-
-    def _refit(self, y: np.ndarray, **arguments: Any) -> Self:
-        self._solve(self._check_labels(self._Z, y, self._row_weights))
-        return self
-
-    def _decide(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "graph_")
-        X = valid_rows(self, X, reset=False)
-        return np.asarray(self.graph_(X) @ self.coef_.T)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _check_room(n_anchors: int) -> None:
-    needed, budget = _SQUARES * 8 * n_anchors**2, memory_budget(None)
-    if needed > budget:
-        raise MemoryError(
-            f"{n_anchors} anchors need {format_size(needed)} and {format_size(budget)} may be "
-            "used: lower n_anchors"
-        )
+    def _refit(self, y: np.ndarray) -> Self:
+        rows = self._training_rows(self._Z)  # all that is kept of the rows, and needed
+        return self._fit(rows, y, self._targets.row_weights, (self.graph_, self._Z))

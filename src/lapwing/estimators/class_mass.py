@@ -5,24 +5,98 @@ lie. With a prior q_c and the mass m_c = Σ_i f_ic, f_ic is replaced by f_ic · 
 is the same for all classes: Zhu, Ghahramani & Lafferty (2003), section 4. They sum over unlabelled
 rows; here the sum is over all training rows.
 
-Use: ``prior = resolve_prior(self.class_prior, self.classes_, counts)`` and then
-``values *= class_factors(values.sum(axis=0), prior)``.
+Estimators use `check_prior` before anything is computed and `class_scales` afterwards.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-#: Mass of a class, relative to that of all, below which it cannot be divided by.
+from ..messages import warn
+from .targets import Targets
+
+#: Mass of a class, relative to that of all classes, below which it is not divided by.
 _LEAST_SHARE = 1e-12
 _FORMS = (
     "None, 'labeled', 'equal', a dict that gives each class its share, or the shares in the order "
     "of the sorted classes"
 )
+
+
+@dataclass(frozen=True)
+class ClassScales:
+    """Factors of the values of the classes, with all labels and without one at a time.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_classes,)
+        With all labels.
+    held_out : ndarray of shape (k, n_classes)
+        Without the label of one row each.
+    shares, held_out_shares : ndarray that broadcast to these
+        The expected shares of the classes: the prior, or without one those of the labelled rows.
+    """
+
+    factors: np.ndarray
+    held_out: np.ndarray
+    shares: np.ndarray
+    held_out_shares: np.ndarray
+
+
+def check_prior(class_prior: Any, targets: Targets) -> None:
+    """Refuse a prior that does not fit the classes, before anything is computed."""
+    assert targets.classes is not None
+    resolve_prior(class_prior, targets.classes, np.ones(len(targets.classes)))
+
+
+def class_scales(
+    class_prior: Any,
+    targets: Targets,
+    mass: np.ndarray,
+    held_out_mass: np.ndarray,
+    *,
+    sample: np.ndarray | None = None,
+    total: float | None = None,
+    least: float | None = None,
+    advice: str = "",
+) -> ClassScales:
+    """Return the factors that bring the classes to their prior, and warn where that is impossible.
+
+    Parameters
+    ----------
+    class_prior : {None, "labeled", "equal"}, dict or array
+        As users give it.
+    targets : Targets
+        The labels.
+    mass : ndarray of shape (n_classes,)
+        Sums of the values over all rows.
+    held_out_mass : ndarray of shape (k, n_classes)
+        The same without the label of one row each.
+    sample : ndarray of int, shape (k,), optional
+        Which labelled rows these are; by default all.
+    total, least : float, optional
+        See `class_factors`.
+    advice : str, optional
+        See `warn_lost_mass`.
+    """
+    assert targets.classes is not None
+    one_hot = targets.one_hot
+    counts = one_hot.sum(axis=0)
+    held_out_counts = counts - (one_hot if sample is None else one_hot[sample])
+    prior = resolve_prior(class_prior, targets.classes, counts)
+    held_out_prior = resolve_prior(class_prior, targets.classes, held_out_counts)
+    if prior is not None:
+        warn_lost_mass(mass, targets.classes, advice=advice, least=least)
+    return ClassScales(
+        class_factors(mass, prior, total=total, least=least),
+        class_factors(held_out_mass, held_out_prior, total=total, least=least),
+        labeled_shares(counts) if prior is None else prior,
+        labeled_shares(held_out_counts) if held_out_prior is None else held_out_prior,
+    )
 
 
 def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
@@ -31,12 +105,12 @@ def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> 
     Parameters
     ----------
     class_prior : {None, "labeled", "equal"}, dict or array
-        As users give it. "labeled" is (count + 1) / (rows + classes): a class with few labels is
-        not taken for as rare as they are.
+        As users give it. "labeled" is (count + 1) / (rows + classes), in which a class with few
+        labels is less rare than among the labels.
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     counts : ndarray of shape (n_classes,) or (k, n_classes)
-        Labelled rows of each class; a line for each case, for instance with one row left out.
+        Labelled rows of each class; or one line per case, for instance with one row left out.
 
     Returns
     -------
@@ -98,18 +172,18 @@ def class_factors(
     Parameters
     ----------
     mass : ndarray of shape (n_classes,) or (k, n_classes)
-        m, sums of the values over all rows; a line for each case.
+        m, sums of the values over all rows; or one line per case.
     prior : ndarray that broadcasts to it, or None
         q; None scales nothing.
     total : float or ndarray, optional
-        M, by default the sum of m, which the scaled values then have as well.
+        M, by default the sum of m, so that scaling does not change the sum of all values.
     least : float or ndarray, optional
-        Mass below which a class cannot be divided by, by default next to nothing of the sum.
+        Least mass that a class is divided by; by default a tiny share of the sum.
 
     Returns
     -------
     ndarray of the shape of ``mass``
-        The factors; all 1 in a case in which one class has too little mass.
+        The factors; all are 1 in a case in which one class has too little mass.
 
     Examples
     --------
@@ -126,29 +200,23 @@ def class_factors(
 
 
 def warn_lost_mass(
-    mass: np.ndarray,
-    classes: np.ndarray,
-    *,
-    advice: str = "",
-    least: float | None = None,
-    stacklevel: int = 3,
+    mass: np.ndarray, classes: np.ndarray, *, advice: str = "", least: float | None = None
 ) -> None:
-    """Warn if a class has too little mass, so that `class_factors` gives 1 for all.
+    """Warn if a class has too little mass, so that `class_factors` gives 1 for all classes.
 
-    ``advice`` ends the sentence "Label more rows of them, give them more weight…", and
-    ``stacklevel`` leads from here to the user's call.
+    ``advice`` continues the sentence "Label more rows of them, give them more weight…".
     """
     lost = ~_massive(mass, least)
     if lost.any():
-        warnings.warn(
+        warn(
             f"the values of all rows add up to next to nothing for {classes[lost].tolist()}: the "
             "classes are compared without dividing by their sums. Label more rows of them, give "
-            f"them more weight{advice}, or set class_prior=None",
-            stacklevel=stacklevel,
+            f"them more weight{advice}, or set class_prior=None"
         )
 
 
 def _massive(mass: np.ndarray, least: float | np.ndarray | None) -> np.ndarray:
+    """Return which classes have enough mass to be divided by."""
     if least is None:
         least = _LEAST_SHARE * np.abs(mass).sum(axis=-1, keepdims=True)
     # Never zero: it would be divided by.

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..graphs.eigenfunctions import EigenfunctionBasis
 from ..solvers import fit_smoother
-from .checks import check_count, check_magnitude, check_positive
-from .classifier import LabelClassifier, LabelledData
+from ..spaces import EigenfunctionSeries
+from .model import Classifier
+from .parameters import check_count, check_positive
+from .rows import Rows, check_magnitude, check_rows
+from .run import direct_result
+from .targets import class_targets
 
 
-class EigenfunctionClassifier(LabelClassifier, BaseEstimator):
+class EigenfunctionClassifier(Classifier):
     r"""Least squares on functions that are smooth where rows are dense; linear in the rows.
 
-    The rows are turned to their principal axes. Along each axis a histogram of the rows gives
+    The rows are rotated to their principal axes. Along each axis a histogram of the rows gives
     the eigenfunctions of the weighted Laplace-Beltrami operator of that coordinate, and the
     smoothest of all axes, with the constant, are the basis U of f = Uα. For each class against
     the rest,
@@ -25,44 +28,53 @@ class EigenfunctionClassifier(LabelClassifier, BaseEstimator):
         min_α αᵀΣα + λ Σ_labelled (y - f)²,   (Σ + UᵀΛU) α = UᵀΛy
 
     with Σ the diagonal matrix of the eigenvalues and Λ that of λ on labelled rows and 0
-    elsewhere. No graph is built. It supposes that the density is a product over the axes, and
-    is the weaker the less that is so: a comparator, for very many rows of few dimensions.
+    elsewhere. No graph is built. The method assumes that the density is a product over the axes,
+    and is the worse the less that is true. It is meant for comparisons, and for very many rows of
+    few dimensions.
 
     Parameters
     ----------
     n_components : int, default=64
-        Most principal axes; there are no more than rows or columns.
+        Largest number of principal axes; at most that of rows or columns.
     n_bins : int, default=50
-        Bins of each histogram, at least 2, from the least to the greatest value.
+        Bins of each histogram, at least 2, from the smallest to the largest value.
     n_eigenfunctions : int, default=64
         Functions besides the constant.
     reg_labeled : float, default=0.01
         λ > 0, weight of a labelled row. The functions have mean square one over the rows; with
-        functions of length one over the n rows, as eigenvectors are, the same solution needs n·λ.
+        functions of norm one over the n rows, as eigenvectors are, the same solution needs n·λ.
     bandwidth : float or None, default=None
         ε of the affinity exp(-(s - t)² / 2ε²) along every axis; None is a fifth of the standard
-        deviation along the first axis. Less than the width of a bin makes every function smooth.
+        deviation along the first axis. With less than the width of a bin every function is smooth.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the labelled rows of each class.
-    random_state : int, RandomState or None, default=0
-        Not used: nothing is drawn. All machines take it.
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of nothing: no random numbers are drawn. All classifiers have this parameter.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     basis_ : EigenfunctionBasis
         The functions; ``basis_(X)`` gives their values.
     eigenvalues_ : ndarray of shape (1 + n_eigenfunctions,)
-        Their σ, ascending; the first is the constant's. Fewer, where the bins allow no more.
+        Their σ, ascending; the first is that of the constant. Fewer, where the bins allow no more.
     bandwidth_ : float
         ε.
     coef_ : ndarray of shape (n_columns, 1 + n_eigenfunctions)
         α; one column for two classes.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message, passes over the rows and time of the solver.
+    n_iter_ : int
+        Iterations of the solver: 1.
 
     Notes
     -----
@@ -130,33 +142,47 @@ class EigenfunctionClassifier(LabelClassifier, BaseEstimator):
         check_positive("reg_labeled", self.reg_labeled)
         if self.bandwidth is not None:
             check_positive("bandwidth", self.bandwidth)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        check_magnitude(X)
-        data = self._check_labels(X, y, sample_weight)
-        basis = EigenfunctionBasis.build(
-            X, self.n_components, self.n_bins, self.n_eigenfunctions, self.bandwidth
-        )
-        self.basis_, self.X_fit_ = basis, X
-        self.eigenvalues_, self.bandwidth_ = basis.eigenvalues, basis.bandwidth
-        self._solve(data)
-        return self
+        rows = check_rows(self, X)
+        check_magnitude(rows.X)
+        return self._fit(rows, y, sample_weight)
 
-    def _solve(self, data: LabelledData) -> None:
+    def _fit(
+        self, rows: Rows, y: Any, sample_weight: Any, basis: EigenfunctionBasis | None = None
+    ) -> Self:
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        started, passes = time.perf_counter(), 1
+        if basis is None:
+            sizes = self.n_components, self.n_bins, self.n_eigenfunctions
+            basis = EigenfunctionBasis.build(rows.X, *sizes, self.bandwidth)
+            passes = 5  # mean, axes, ends and counts of the histograms, values
         smoother = fit_smoother(
-            self.basis_(data.X[data.index]),
-            data.targets,
-            self.reg_labeled * data.weights,
-            np.diag(self.eigenvalues_),
+            basis(rows.X[targets.index]),
+            targets.values,
+            self.reg_labeled * targets.weights,
+            np.diag(basis.eigenvalues),
         )
-        self.coef_ = smoother.coef.T
-        values = self.basis_.combine(data.X, smoother.coef)
-        self._store_decisions(data, values, smoother.held_out)
+        predictor = EigenfunctionSeries(basis, smoother.coef)
+        return self._set_fitted(
+            rows,
+            targets,
+            predictor,
+            direct_result("cholesky", started, passes=passes),
+            predictor.values(rows.X),
+            smoother.held_out,
+            basis_=basis,
+            eigenvalues_=basis.eigenvalues,
+            bandwidth_=basis.bandwidth,
+            coef_=smoother.coef.T,
+            X_fit_=rows.X,
+        )
 
-    def _refit(self, y: np.ndarray, **arguments: Any) -> Self:
-        self._solve(self._check_labels(self.X_fit_, y, self._row_weights))
-        return self
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self.basis_)
 
-    def _decide(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "basis_")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self.basis_.combine(X, self.coef_.T)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags

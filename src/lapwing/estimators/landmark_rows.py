@@ -1,63 +1,63 @@
-"""Landmarks that are rows of the data, for the graph methods that look at all others from there."""
+"""Landmarks that are rows of the data, for graph methods in which they stand for all others.
+
+Chooses the rows and the kernel; knows neither labels nor what the landmarks are for.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.memory import format_size, memory_budget
-from ..arrays.threads import n_threads
 from ..kernels import Kernel
-from .base import draw_seed, local_kernel
-from .checks import check_count, check_gamma
-
-#: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
-_SQUARES = 8
+from ..plan import Plan
+from .kernel_choice import resolve_local_kernel
+from .parameters import check_count, check_gamma
 
 
+@dataclass(frozen=True)
 class LandmarkRows:
-    """The choice of the landmarks and of the kernel. See the public classes for the parameters."""
+    """Landmarks, and the kernel that compares rows with them.
 
-    # Set by __init__ of the public classes.
-    n_landmarks: int
-    kernel: Any
-    gamma: Any
-    degree: float
-    coef0: float
-    random_state: Any
-    memory_limit: Any
+    Attributes
+    ----------
+    index : ndarray of int, shape (m,)
+        Which rows they are.
+    points : ndarray of shape (m, d)
+        The landmarks, dense.
+    kernel : Kernel
+        The kernel, with its width.
+    """
 
-    landmarks_: np.ndarray
-    kernel_: Kernel
-
-    def _check_landmarks(self) -> None:
-        check_count("n_landmarks", self.n_landmarks)
-        check_gamma(self.gamma)
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "kernel='precomputed' is not offered here: pass the rows and a kernel function"
-            )
-
-    def _choose_landmarks(self, X: Any, labelled: np.ndarray) -> np.ndarray:
-        """Choose the rows, ``labelled`` ones first and others at random, and the kernel."""
-        n = X.shape[0]
-        m = min(max(self.n_landmarks, len(labelled)), n)
-        needed, budget = 8 * (_SQUARES + n_threads()) * m**2, memory_budget(self.memory_limit)
-        if needed > budget:
-            raise MemoryError(
-                f"{m} landmarks need {format_size(needed)} and memory_limit allows "
-                f"{format_size(budget)}: lower n_landmarks, label fewer rows, or raise memory_limit"
-            )
-        others = np.setdiff1d(np.arange(n), labelled)
-        rng = np.random.default_rng(draw_seed(self.random_state))
-        drawn = np.sort(rng.choice(others, m - len(labelled), replace=False))
-        index = np.concatenate([labelled, drawn])
-        rows = X[index]
-        self.landmarks_ = rows.toarray() if sp.issparse(rows) else np.array(rows)
-        self.kernel_ = local_kernel(self, X, self.landmarks_)
-        return index
+    index: np.ndarray
+    points: np.ndarray
+    kernel: Kernel
 
 
-__all__ = ["LandmarkRows"]
+def check_landmark_parameters(settings: Any) -> None:
+    """Refuse a number of landmarks that is none, and kernels that do not go with them."""
+    check_count("n_landmarks", settings.n_landmarks)
+    check_gamma(settings.gamma)
+    if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' is not offered here: pass the rows and a kernel function"
+        )
+
+
+def choose_landmarks(
+    settings: Any, plan: Plan, X: Any, seed: int, first: np.ndarray | None = None
+) -> LandmarkRows:
+    """Return as many landmarks as planned: the rows ``first``, and others at random.
+
+    ``settings`` is an estimator, of which the parameters of the kernel are read.
+    """
+    first = np.empty(0, dtype=int) if first is None else first
+    others = np.setdiff1d(np.arange(X.shape[0]), first)
+    rng = np.random.default_rng(seed)
+    drawn = np.sort(rng.choice(others, plan.n_points - len(first), replace=False))
+    index = np.concatenate([first, drawn])
+    rows = X[index]
+    points = rows.toarray() if sp.issparse(rows) else np.array(rows)
+    return LandmarkRows(index, points, resolve_local_kernel(settings, X, points))

@@ -2,99 +2,92 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
+import time
 from collections.abc import Callable
-from dataclasses import replace
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from ..arrays.memory import format_size, memory_budget
 from ..graphs import KNNGraph
 from ..graphs.weights import graph_laplacian
-from ..solvers.sparse_system import (
-    factor_cost,
-    factorise,
-    inverse_diagonal,
-    iterative_bytes,
-    solve_blocks,
-)
-from .checks import check_count, check_magnitude, check_positive, valid_rows
-from .class_mass import class_factors, labeled_shares, resolve_prior, warn_lost_mass
-from .classifier import LabelledData, one_column, per_class
-from .graph_choice import resolve_graph
-from .transductive import TransductiveClassifier
-
-#: Solves for a block of columns.
-Solve = Callable[[np.ndarray], np.ndarray]
-
-logger = logging.getLogger("lapwing")
+from ..messages import warn
+from ..plan import plan_lgc
+from ..solvers import SolverResult
+from ..solvers.sparse_system import factor_cost, factorise, inverse_diagonal, solve_blocks
+from ..spaces import RowLookup
+from .calibration import fit_temperature, one_column
+from .class_mass import check_prior, class_scales
+from .graph_choice import label_reach, resolve_graph
+from .model import Classifier
+from .parameters import check_choice, check_count, check_positive, check_share, draw_seed
+from .rows import Rows, check_magnitude, check_rows
+from .run import direct_result
+from .targets import Targets, class_targets
 
 SOLVERS = ("auto", "direct", "iterative")
-#: Operations up to which solver="auto" factors the matrix, by their upper bound: those of a full
-#: matrix of 4 500 rows, about a second. Beyond, conjugate gradients take less.
-_FACTOR_OPERATIONS = 3e10
-#: Labelled rows whose own part is taken out for the temperature, a solution each; more are sampled.
+#: Labelled rows whose own label is left out for the temperature, at one solve each; of more rows a
+#: random sample is drawn.
 _HELD_OUT_ROWS = {"direct": 500, "iterative": 50}
-#: Relative error of these parts: below it, a difference of two of them is none.
+#: Relative error of what the own label adds to a value; smaller differences are rounding.
 _HELD_OUT_ERROR = {"direct": 1e-10, "iterative": 1e-6}
 
 
-class LGCClassifier(TransductiveClassifier):
-    r"""Learning with local and global consistency: labels spread along a graph, to its rows only.
+class LGCClassifier(Classifier):
+    r"""Learning with local and global consistency: spreads labels along a graph, to its rows only.
 
     With W the affinity of the graph (zero diagonal), D = diag(W1) and S = D^(-1/2) W D^(-1/2),
     every row takes from its neighbours and from its label, F ← αSF + (1-α)Y, where Y holds the
-    indicators of the classes of the labelled rows. This comes to rest at
+    indicators of the classes of the labelled rows. The limit is
 
         F = (1-α)(I - αS)⁻¹Y ,
 
     and a row belongs to the class of its largest value. The method is transductive: it has values
-    for the rows of the fit and no others, and ``predict`` refuses new rows.
+    for the training rows only, and ``predict`` refuses new rows.
 
     Parameters
     ----------
     alpha : float, default=0.99
-        α, more than 0 and less than 1: the weight of the neighbours against that of the label.
+        α, above 0 and below 1: the weight of the neighbours against that of the label.
     graph : KNNGraph, affinity matrix or None, default=None
-        The graph of the rows. A fitted graph is used as it is, another is fitted to X; None is
-        ``KNNGraph()``. Only its affinity counts, not ``normalized`` or ``power``.
+        The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
+        to X. None is ``KNNGraph()``. Only its affinity is used, not ``normalized`` or ``power``.
     solver : {"auto", "direct", "iterative"}, default="auto"
         "direct" factors I - αS, as a sparse matrix or, where more than a tenth of all pairs are
-        joined, as a full one. "iterative" gets to the same F by conjugate gradients for all
-        classes together, in a few dozen products with S where F ← αSF + (1-α)Y takes more than
-        a thousand for α = 0.99. "auto" is direct where at most 3e10 operations are needed: up to
-        4 500 rows, and for far more where the graph is thin.
+        joined, as a dense one. "iterative" finds the same F by conjugate gradients for all classes
+        together, in a few dozen products with S where F ← αSF + (1-α)Y takes more than a thousand
+        for α = 0.99. "auto" is "direct" where at most 3e10 operations are needed: up to 4 500
+        rows, and for far more where the graph is sparse.
     class_prior : {None, "labeled", "equal"}, dict or array, default=None
         Expected shares of the classes. The values of each class are scaled so that their sum over
         all training rows is proportional to its share. None does not scale. "labeled" are the
-        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        shares among the labelled rows, (count + 1) / (rows + classes); otherwise the share of each
         class, by name or in the order of ``classes_``.
     tol : float, default=1e-10
         For "iterative": the residual of each class at the end, relative to (1-α)Y.
     max_iter : int, default=1000
-        For "iterative": most products with S.
+        For "iterative": the largest number of products with S.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the labelled rows of each class.
-    random_state : int, RandomState or None, default=0
-        For the labelled rows that probabilities are fitted to, where there are more than 500
-        ("iterative": 50); nothing else is drawn.
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the sample of labelled rows that probabilities are fitted to, where there are more
+        than 500 ("iterative": 50).
     memory_limit : int, str or None, default=None
-        Most memory to use, in bytes or such as "8GB"; None is 60 % of what is free.
+        Memory that may be used for the solver, in bytes or as text such as "8GB"; None is 60 % of
+        the free memory.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     label_distributions_ : ndarray of shape (n, n_classes)
         F with its rows divided by their sums, after ``class_prior``. A row that no label reaches
         has the shares of the prior, or with ``class_prior=None`` those of the labelled rows.
@@ -105,20 +98,24 @@ class LGCClassifier(TransductiveClassifier):
     graph_ : KNNGraph
         The graph used.
     solver_ : {"direct", "iterative"}
-        What was used.
+        The solver used.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message, products with S and time of the solver.
     n_iter_ : int
         Products with S; 1 for "direct".
 
     Notes
     -----
-    Weights multiply the rows of Y; only their ratios count. ``decision_function`` gives
+    Weights multiply the rows of Y; only their ratios matter. ``decision_function`` returns
     ``label_distributions_``, for two classes the second column minus the first. The temperature of
     ``predict_proba`` is fitted to labelled rows without their own label,
     F_i - (1-α)[(I - αS)⁻¹]_ii Y_i, which is exact, as F is linear in Y.
 
-    Rows are found again by exact equality; of equal training rows with different values, the first
-    counts. Since new rows are refused, scikit-learn's cross-validation cannot be used: hide labels
-    and compare them with ``transduction_``.
+    Training rows are recognised by exact equality; of duplicate training rows with different
+    values, the first counts. Since new rows are refused, scikit-learn's cross-validation cannot be
+    used: hide labels and compare them with ``transduction_``.
 
     References
     ----------
@@ -182,140 +179,96 @@ class LGCClassifier(TransductiveClassifier):
         -------
         self
         """
-        self._check_parameters()
-        X = valid_rows(self, X)
-        check_magnitude(X)
-        data = self._check_labels(X, y, sample_weight)
-        # Refuses a bad one before the graph is built.
-        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))
-        self.graph_ = resolve_graph(self.graph, X, KNNGraph())
-        self._store_rows(X)
-        self._solve(data)
-        return self
-
-    def _solve(self, data: LabelledData) -> None:
-        one_hot = (per_class(data.targets) + 1.0) / 2.0
-        n, n_classes = self.graph_.n_samples_, one_hot.shape[1]
-        weights = data.weights / data.weights.max()
-        counts = one_hot.sum(axis=0)
-        prior = resolve_prior(self.class_prior, self.classes_, counts)
-        self._find_reach(data)
-        # The last column says what a label adds to the sum over all rows.
-        right = np.zeros((n, n_classes + 1))
-        right[data.index, :n_classes] = weights[:, None] * one_hot
-        right[:, n_classes] = 1.0
-        solution, solve = self._solve_system(right)
-        share = 1.0 - float(self.alpha)
-        F = share * np.maximum(solution[:, :n_classes], 0.0)  # no rounding below zero
-        F[~self.label_reach_] = 0.0
-        mass = F.sum(axis=0)
-        self.class_mass_ = mass / mass.sum()
-        if prior is not None:
-            warn_lost_mass(mass, self.classes_, stacklevel=4)
-        self.label_distributions_ = _distributions(F, mass, prior, labeled_shares(counts))
-
-        # Each label is taken out of its own row and out of the sums over all rows.
-        chosen = self._held_out_rows(len(data.index))
-        index, own_class = data.index[chosen], one_hot[chosen]
-        pull = share * weights[chosen, None] * own_class
-        own = pull * inverse_diagonal(solve, n, index)[:, None]
-        held_out = F[index] - own
-        rounding = _HELD_OUT_ERROR[self.solver_] * own.sum(axis=1, keepdims=True)
-        held_out[held_out < rounding] = 0.0
-        held_mass = mass - pull * solution[index, n_classes:]
-        held_counts = counts - own_class
-        held_prior = resolve_prior(self.class_prior, self.classes_, held_counts)
-        held_out = _distributions(held_out, held_mass, held_prior, labeled_shares(held_counts))
-        sample = replace(
-            data, index=index, targets=data.targets[chosen], weights=data.weights[chosen]
-        )
-        self._store_decisions(sample, one_column(self.label_distributions_), one_column(held_out))
-
-    def _solve_system(self, right: np.ndarray) -> tuple[np.ndarray, Solve]:
-        """Return (I - αS)⁻¹ times a block, and a function that gives it for others, less exactly.
-
-        The function is good enough for diagonals: see `inverse_diagonal`.
-        """
-        A = _system(self.graph_.affinity_, float(self.alpha))
-        self._choose_solver(A, right.shape[1])
-        if self.solver_ == "direct":
-            self.n_iter_ = 1
-            factor = factorise(A)
-            return factor(right), factor
-        share = 1.0 - float(self.alpha)
-        found = solve_blocks(A, right, self.tol, self.max_iter)
-        self.n_iter_ = found.n_iter
-        if not found.converged:
-            warnings.warn(
-                f"conjugate gradients did not come to rest in {found.n_iter} products: raise "
-                f"max_iter (now {self.max_iter}) or tol, lower alpha, or use solver='direct'",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        else:
-            self._drop_rounding(found.X, found.residual / share)
-        rough = float(np.sqrt(share * _HELD_OUT_ERROR["iterative"]))
-        return found.X, lambda B: solve_blocks(A, B, rough, self.max_iter).X
-
-    def _drop_rounding(self, solution: np.ndarray, error: np.ndarray) -> None:
-        """Set rows to zero whose values are all smaller than their possible error, and warn."""
-        lost = (solution[:, :-1] <= error[:-1]).all(axis=1)
-        solution[lost, :-1] = 0.0
-        lost &= self.label_reach_
-        if lost.any():
-            warnings.warn(
-                f"{int(lost.sum())} rows are so far from all labels that the iterations do not "
-                "tell their values from zero: they get the class of the prior. Lower tol, raise "
-                "alpha, or use solver='direct'",
-                stacklevel=5,
-            )
-
-    def _choose_solver(self, A: sp.csr_array, n_columns: int) -> None:
-        """Choose from sizes and memory, before anything is factored."""
-        budget, n = memory_budget(self.memory_limit), A.shape[0]
-        cost = factor_cost(A)
-        factor_bytes = cost.n_bytes + 16 * n * n_columns
-        cheap = cost.operations <= _FACTOR_OPERATIONS and factor_bytes <= budget
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            self.solver_ = "direct" if cheap else "iterative"
-        needed, other = factor_bytes, "use solver='iterative', or "
-        if self.solver_ == "iterative":
-            needed, other = iterative_bytes(n, n_columns), "fit fewer unlabelled rows, or "
-        if needed > budget:
-            raise MemoryError(
-                f"solver={self.solver!r} may need {format_size(needed)} for {n} rows and "
-                f"memory_limit allows {format_size(budget)}: {other}raise memory_limit"
-            )
-        logger.info("%s: %s", type(self).__name__, self.solver_)
-
-    def _find_reach(self, data: LabelledData) -> None:
-        """Find the rows that share a part of the graph with a labelled one, and warn of others."""
-        component = self.graph_.component_
-        self.label_reach_ = np.isin(component, component[data.index])
-        if not self.label_reach_.all():
-            warnings.warn(
-                f"{int((~self.label_reach_).sum())} rows lie in parts of the graph that no label "
-                "reaches (see label_reach_): they get the class of the prior. Label a row of each "
-                "part, or raise n_neighbors of the graph",
-                stacklevel=4,
-            )
-
-    def _held_out_rows(self, n_labelled: int) -> np.ndarray:
-        """Return numbers of labelled rows, all or a sample."""
-        most = _HELD_OUT_ROWS[self.solver_]
-        if n_labelled <= most:
-            return np.arange(n_labelled)
-        rng = check_random_state(self.random_state)
-        return np.sort(rng.choice(n_labelled, most, replace=False))
-
-    def _check_parameters(self) -> None:
-        if not (isinstance(self.alpha, Real) and 0.0 < float(self.alpha) < 1.0):
-            raise ValueError(f"alpha must be more than 0 and less than 1, got {self.alpha!r}")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
+        check_share("alpha", self.alpha)
+        check_choice("solver", self.solver, SOLVERS)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
+        rows = check_rows(self, X)
+        check_magnitude(rows.X)
+        return self._fit(rows, y, sample_weight, self.graph)
+
+    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any) -> Self:
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        check_prior(self.class_prior, targets)
+        graph = resolve_graph(graph, rows.X, KNNGraph())
+        reach = label_reach(graph.component_, targets.index, "they get the class of the prior")
+        spread = _spread_labels(self, graph.affinity_, targets, reach)
+        mass = spread.F.sum(axis=0)
+        sample = _held_out_sample(self, targets, spread.solver)
+        held_out, held_out_mass = _without_own_label(self, spread, mass, targets, sample)
+        scales = class_scales(self.class_prior, targets, mass, held_out_mass, sample=sample)
+        shares = _distributions(spread.F, scales.factors, scales.shares)
+        held_out = _distributions(held_out, scales.held_out, scales.held_out_shares)
+        values, index = one_column(shares), targets.index[sample]
+        return self._set_fitted(
+            rows,
+            targets,
+            RowLookup(rows.X, values),
+            spread.result,
+            values,
+            temperature_=fit_temperature(
+                one_column(held_out), targets.given[index], targets.row_weights[index]
+            ),
+            label_distributions_=shares,
+            class_mass_=mass / mass.sum(),
+            label_reach_=reach,
+            graph_=graph,
+            solver_=spread.solver,
+            X_fit_=rows.X,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self.graph_)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Labels that have been spread over the graph.
+
+    Attributes
+    ----------
+    F : ndarray of shape (n, n_classes)
+        (1-α)(I - αS)⁻¹Y.
+    influence : ndarray of shape (n,)
+        (I - αS)⁻¹1: what a label adds to the sum over all rows, up to the factor 1-α.
+    solve : callable
+        Gives (I - αS)⁻¹ times other columns, exactly enough for `inverse_diagonal`.
+    result : SolverResult
+        How the solver ended.
+    """
+
+    F: np.ndarray
+    influence: np.ndarray
+    solve: Callable[[np.ndarray], np.ndarray]
+    result: SolverResult
+
+    @property
+    def solver(self) -> str:
+        """The solver used."""
+        return self.result.solver
+
+
+def _spread_labels(
+    settings: LGCClassifier, W: sp.csr_array, targets: Targets, reach: np.ndarray
+) -> _Spread:
+    """Solve for the values of all rows."""
+    started = time.perf_counter()
+    A, B = _system(W, float(settings.alpha)), _right_hand_side(W.shape[0], targets)
+    plan = plan_lgc(
+        factor_cost(A), *B.shape, solver=settings.solver, memory_limit=settings.memory_limit
+    )
+    if plan.method == "direct":
+        solve = factorise(A)
+        solution = solve(B)
+        result = direct_result("direct", started, passes=1)
+    else:
+        solve, solution, result = _iterate(settings, A, B, reach, started)
+    F = (1.0 - float(settings.alpha)) * np.maximum(solution[:, :-1], 0.0)  # no rounding below zero
+    F[~reach] = 0.0
+    return _Spread(F, solution[:, -1], solve, result)
 
 
 def _system(W: sp.csr_array, alpha: float) -> sp.csr_array:
@@ -324,14 +277,89 @@ def _system(W: sp.csr_array, alpha: float) -> sp.csr_array:
     return sp.csr_array(alpha * L + sp.diags_array(1.0 - alpha * L.diagonal(), format="csr"))
 
 
-def _distributions(
-    F: np.ndarray, mass: np.ndarray, prior: np.ndarray | None, shares: np.ndarray
-) -> np.ndarray:
-    """Return values scaled to the prior, if any, and to rows that sum to one.
+def _right_hand_side(n: int, targets: Targets) -> np.ndarray:
+    """Return Y, and a column of ones that gives the influence of labels on sums over all rows."""
+    Y = _label_weights(targets)
+    B = np.zeros((n, Y.shape[1] + 1))
+    B[targets.index, :-1] = Y
+    B[:, -1] = 1.0
+    return B
 
-    Rows of zeros get the prior, or the shares. All but F may have a line for each row.
-    """
-    F = F * class_factors(mass, prior)
-    shares = shares if prior is None else prior
+
+def _label_weights(targets: Targets) -> np.ndarray:
+    """Return the rows of Y with a label, shape (l, n_classes); the largest weight is one."""
+    weights = targets.weights / targets.weights.max()
+    return weights[:, None] * targets.one_hot
+
+
+def _iterate(
+    settings: LGCClassifier, A: sp.csr_array, B: np.ndarray, reach: np.ndarray, started: float
+) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray, SolverResult]:
+    """Solve by conjugate gradients; the function that is returned is less exact."""
+    found = solve_blocks(A, B, settings.tol, settings.max_iter)
+    smallest = 1.0 - float(settings.alpha)  # lower bound of the eigenvalues of A
+    if found.converged:
+        message = f"Converged after {found.n_iter} products with S, as exactly as tol asks for."
+        _drop_rounding(found.X, found.residual / smallest, reach)
+    else:
+        message = (
+            f"Not converged after {found.n_iter} products with S: raise max_iter (now "
+            f"{settings.max_iter}) or tol, lower alpha, or use solver='direct'."
+        )
+        warn(message, ConvergenceWarning)
+    result = direct_result(
+        "iterative",
+        started,
+        passes=found.n_iter,
+        message=message,
+        n_iter=found.n_iter,
+        converged=found.converged,
+    )
+    tol = float(np.sqrt(smallest * _HELD_OUT_ERROR["iterative"]))
+    return lambda E: solve_blocks(A, E, tol, settings.max_iter).X, found.X, result
+
+
+def _drop_rounding(solution: np.ndarray, error: np.ndarray, reach: np.ndarray) -> None:
+    """Set rows to zero whose values are all smaller than their possible error, and warn."""
+    lost = (solution[:, :-1] <= error[:-1]).all(axis=1)
+    solution[lost, :-1] = 0.0
+    lost &= reach
+    if lost.any():
+        warn(
+            f"{int(lost.sum())} rows are so far from all labels that the iterations cannot "
+            "distinguish their values from zero: they get the class of the prior. Lower tol, "
+            "raise alpha, or use solver='direct'"
+        )
+
+
+def _held_out_sample(settings: LGCClassifier, targets: Targets, solver: str) -> np.ndarray:
+    """Return which of the labelled rows are used for the temperature: all, or a random sample."""
+    n_labelled, most = len(targets.index), _HELD_OUT_ROWS[solver]
+    if n_labelled <= most:
+        return np.arange(n_labelled)
+    rng = np.random.default_rng(draw_seed(settings.random_state))
+    return np.sort(rng.choice(n_labelled, most, replace=False))
+
+
+def _without_own_label(
+    settings: LGCClassifier,
+    spread: _Spread,
+    mass: np.ndarray,
+    targets: Targets,
+    sample: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return values of labelled rows and the sums over all rows, without the row's own label."""
+    index = targets.index[sample]
+    Y = (1.0 - float(settings.alpha)) * _label_weights(targets)[sample]
+    own = Y * inverse_diagonal(spread.solve, len(spread.F), index)[:, None]
+    held_out = spread.F[index] - own
+    rounding = _HELD_OUT_ERROR[spread.solver] * own.sum(axis=1, keepdims=True)
+    held_out[held_out < rounding] = 0.0
+    return held_out, mass - Y * spread.influence[index, None]
+
+
+def _distributions(F: np.ndarray, factors: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return scaled values with rows that sum to one; rows of zeros get the shares."""
+    F = F * factors
     sums = F.sum(axis=1, keepdims=True)
     return np.where(sums > 0, F / np.where(sums > 0, sums, 1.0), shares)

@@ -60,7 +60,11 @@ class Model(BaseEstimator):
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
-        return self.predictor_.values(check_new_rows(self, X, dtype=self._row_dtype))
+        return self.predictor_.values(self._new_rows(X))
+
+    def _new_rows(self, X: Any) -> Any:
+        """Return rows to predict, checked."""
+        return check_new_rows(self, X, dtype=self._row_dtype)
 
     def _training_rows(self, X: Any) -> Rows:
         """Return the rows of the last fit as `check_rows` would."""
@@ -157,7 +161,8 @@ class Classifier(ClassifierMixin, Model):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return self.classes_[decisions(self._values(X)).astype(int)]
+        values = self._values(X)
+        return self.classes_[decisions(values).astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, shape (n, n_classes).

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.blocks import RowBlocks
+from ..plan import plan_landmark_rows
 from ..solvers import fit_smoother
-from ..spaces import Similarities, tile_rows
-from .checks import check_magnitude, check_positive, valid_rows
-from .class_mass import class_factors, resolve_prior, warn_lost_mass
-from .classifier import LabelClassifier, LabelledData, one_column, per_class
-from .landmark_rows import LandmarkRows
+from ..spaces import PrototypeMixture, Similarities, tile_rows
+from .calibration import one_column
+from .class_mass import check_prior, class_scales
+from .landmark_rows import check_landmark_parameters, choose_landmarks
+from .model import Classifier
+from .parameters import check_positive, draw_seed
+from .rows import Rows, check_magnitude, check_rows
+from .run import direct_result
+from .targets import class_targets
 
 
-class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
+class NFIClassifier(Classifier):
     r"""Non-parametric function induction: values at a few rows, a weighted mean elsewhere.
 
-    The values f_S of m landmarks S, which are the labelled rows and others drawn at random, give
-    those of every row, of the data or new, and of S itself, as
+    The values f_S of m landmarks S, which are the labelled rows and others drawn at random,
+    determine those of every row, whether a training row, a new row or a row of S, as
 
         f(x) = Σ_{j∈S} w(x, x_j) f_j / (Σ_{j∈S} w(x, x_j) + ε) ,
 
@@ -31,7 +36,7 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
 
         Σ_labelled (f - y)² + λ (½ Σ_ij w_ij (f_i - f_j)² + ε Σ_i f_i²)
 
-    where of the pairs i, j those between two rows outside S are left out: a system of m equations.
+    where pairs i, j of two rows outside S are left out: a system of m equations.
 
     Parameters
     ----------
@@ -44,34 +49,36 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
         distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
         join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
-        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_manifold : float or "scale", default="scale"
-        λ > 0, weight of the graph. "scale" is the sum of the labelled rows' weights over that of
-        all similarities between S and the rows, so that labels and graph count alike whatever
-        their numbers.
+        λ > 0, weight of the graph. "scale" is the sum of the weights of the labelled rows over the
+        sum of all similarities between S and the rows, so that labels and graph have the same
+        weight whatever their numbers.
     epsilon : float, default=1e-3
-        ε > 0, pulls values to zero, the more the farther rows are from S.
+        ε > 0, shrinks values to zero, the more so the farther rows are from S.
     class_prior : {None, "labeled", "equal"}, dict or array, default=None
         Expected shares of the classes. The values of each class are scaled so that their sum over
         all training rows is proportional to its share. None does not scale. "labeled" are the
-        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        shares among the labelled rows, (count + 1) / (rows + classes); otherwise the share of each
         class, by name or in the order of ``classes_``.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the labelled rows of each class.
-    random_state : int, RandomState or None, default=0
-        For the landmarks.
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks.
     memory_limit : int, str or None, default=None
-        Most memory for matrices of landmarks, in bytes or such as "8GB"; None is 60 % of what is
-        free.
+        Memory that may be used for matrices of landmarks, in bytes or as text such as "8GB"; None
+        is 60 % of the free memory.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     landmarks_ : ndarray of shape (m, d)
         The rows S.
     coef_ : ndarray of shape (n_columns, m)
@@ -79,15 +86,21 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
     class_mass_ : ndarray of shape (n_classes,)
         The share of each class in the values of all rows, before ``class_prior``.
     kernel_ : Kernel
-        The kernel, with the number behind ``gamma``.
+        The kernel, with the value of ``gamma``.
     reg_manifold_ : float
         The λ used.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message, passes over the rows and time of the solver.
+    n_iter_ : int
+        Iterations of the solver: 1.
 
     Notes
     -----
     Cost: n·m·d operations for the similarities in each of two passes over the rows, n·m² for the
     system and 3m³ for its solution; memory 8m² and a tile of rows. There are at least as many
-    landmarks as labelled rows.
+    landmarks as labelled rows. `add_labels` adds the rows to S, and fits again from the beginning.
 
     References
     ----------
@@ -152,103 +165,113 @@ class NFIClassifier(LandmarkRows, LabelClassifier, BaseEstimator):
         -------
         self
         """
-        self._check_landmarks()
+        check_landmark_parameters(self)
         check_positive("epsilon", self.epsilon)
-        if self.reg_manifold != "scale":
+        if not (isinstance(self.reg_manifold, str) and self.reg_manifold == "scale"):
             check_positive("reg_manifold", self.reg_manifold)
-        X = valid_rows(self, X)
+        rows = check_rows(self, X)
+        check_magnitude(rows.X)
+        return self._fit(rows, y, sample_weight, draw_seed(self.random_state))
+
+    def _fit(self, rows: Rows, y: Any, sample_weight: Any, seed: int) -> Self:
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        check_prior(self.class_prior, targets)
+        started, n_labelled = time.perf_counter(), len(targets.index)
+        plan = plan_landmark_rows(
+            rows.X.shape[0],
+            self.n_landmarks,
+            n_labelled=n_labelled,
+            memory_limit=self.memory_limit,
+        )
+        landmarks = choose_landmarks(self, plan, rows.X, seed, targets.index)
+        similarities = Similarities(
+            landmarks.kernel, landmarks.points, normalize=True, offset=float(self.epsilon)
+        )
+        term = _smoothness(RowBlocks.of(rows.X), similarities, landmarks.index)
+        weight = float(targets.weights.sum()) / max(term.total_similarity, 1e-300)
+        if self.reg_manifold != "scale":
+            weight = float(self.reg_manifold)
+        own = sp.eye_array(n_labelled, plan.n_points, format="csr")  # the first of S are labelled
+        smoother = fit_smoother(own, targets.one_hot, targets.weights, weight * term.matrix)
+        mass = term.load @ smoother.coef
+        held_out_mass = smoother.held_out_product(term.load)
+        scales = class_scales(self.class_prior, targets, mass, held_out_mass)
+        coef = one_column(smoother.coef * scales.factors)
+        predictor = PrototypeMixture(similarities, coef)
+        return self._set_fitted(
+            rows,
+            targets,
+            predictor,
+            direct_result("cholesky", started, passes=2),
+            predictor.values(rows.X),
+            one_column(smoother.held_out * scales.held_out),
+            coef_=coef.T,
+            class_mass_=mass / np.abs(mass).sum(),
+            landmarks_=landmarks.points,
+            kernel_=landmarks.kernel,
+            reg_manifold_=weight,
+            X_fit_=rows.X,
+            _seed=seed,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self._seed)
+
+    def _new_rows(self, X: Any) -> Any:
+        X = super()._new_rows(X)
         check_magnitude(X)
-        data = self._check_labels(X, y, sample_weight)
-        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse
-        index = self._choose_landmarks(X, data.index)
-        self._similarities = Similarities(self.kernel_, self.landmarks_)
-        self._solve(data, RowBlocks.of(X), index)
-        self.X_fit_ = X
-        return self
-
-    def _solve(self, data: LabelledData, rows: RowBlocks, index: np.ndarray) -> None:
-        """Solve for the values of the landmarks, of which the labelled rows are the first."""
-        penalty, load, total = self._roughness(rows, rows.take(np.sort(index)))
-        one_hot = (per_class(data.targets) + 1.0) / 2.0
-        scale = float(data.weights.sum()) / max(total, 1e-300)
-        self.reg_manifold_ = scale if self.reg_manifold == "scale" else float(self.reg_manifold)
-        l, m = len(data.index), len(index)
-        own = sp.eye_array(l, m, format="csr")
-        smoother = fit_smoother(own, one_hot, data.weights, self.reg_manifold_ * penalty)
-        coef, held_out = smoother.coef, smoother.held_out
-        mass = load @ coef
-        self.class_mass_ = mass / np.abs(mass).sum()
-        counts = one_hot.sum(axis=0)
-        prior = resolve_prior(self.class_prior, self.classes_, counts)
-        if prior is not None:
-            warn_lost_mass(mass, self.classes_, stacklevel=4)
-            held_prior = resolve_prior(self.class_prior, self.classes_, counts - one_hot)
-            held_mass = smoother.held_out_product(load)
-            held_out = held_out * class_factors(held_mass, held_prior)
-            coef = coef * class_factors(mass, prior)
-        self.coef_ = one_column(coef).T
-        values = rows.map("values", self._induce, tile_rows(m))
-        self._store_decisions(data, values, one_column(held_out))
-
-    def _roughness(self, rows: RowBlocks, landmarks: Any) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the matrix of the graph's terms, Σ w(x, S)/(Σw + ε), and the sum of all w.
-
-        For rows outside S, λ(Σ_j w_ij (f_i - f_j)² + εf_i²) with their f put in is
-        λ(Σ_j w_ij f_j² - (Σ_j w_ij + ε) f_i²): what is summed here over all rows, and taken back
-        for those of S, whose terms are the Laplacian of S.
-        """
-        m, similarities = len(self.landmarks_), self._similarities
-
-        def add(sums: list[np.ndarray], X: Any) -> None:
-            E = similarities.raw(X)
-            root = np.sqrt(self._totals(E))[:, None]
-            sums[1] += E.sum(axis=0)
-            E /= root
-            sums[0] += E.T @ E
-            E /= root
-            sums[2] += E.sum(axis=0)
-
-        def start() -> list[np.ndarray]:
-            return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
-
-        paired, degrees, load = rows.sum("graph", start, add, tile_rows(m))
-        own, own_degrees, _ = RowBlocks.of(landmarks).sum("graph", start, add, tile_rows(m))
-        W = similarities.raw(self.landmarks_)
-        penalty = np.diag(W.sum(axis=1) + self.epsilon) - (W + W.T) / 2.0
-        penalty += np.diag(degrees - own_degrees) - (paired - own)
-        return penalty, load, float(degrees.sum())
-
-    def _induce(self, X: Any) -> np.ndarray:
-        E = self._similarities.raw(X)
-        return (E @ self.coef_.T) / self._totals(E)[:, None]
-
-    def _totals(self, E: np.ndarray) -> np.ndarray:
-        """Return the sums of similarities plus ε, which are to be divided by."""
-        totals = E.sum(axis=1) + self.epsilon
-        if (totals <= 0).any():
-            raise ValueError(
-                "similarities of a row to the landmarks sum to less than zero, and a mean cannot "
-                "have such weights: use kernel='rbf', or another that is not negative"
-            )
-        return totals
-
-    def _refit(self, y: np.ndarray, **arguments: Any) -> Self:
-        names = getattr(self, "feature_names_in_", None)
-        self.fit(self.X_fit_, y, self._row_weights)
-        if names is not None:  # X_fit_ is a plain array
-            self.feature_names_in_ = names
-        return self
-
-    def _decide(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "coef_")
-        X = valid_rows(self, X, reset=False)
-        check_magnitude(X)
-        return RowBlocks.of(X).map("values", self._induce, tile_rows(len(self.landmarks_)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        return X
 
 
-__all__ = ["NFIClassifier"]
+@dataclass(frozen=True)
+class _Smoothness:
+    """The terms of the graph as a function of the values of S, and sums over all rows.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (m, m)
+        The matrix of its quadratic form, without λ.
+    load : ndarray of shape (m,)
+        Σ_i w_ij / (Σ_j w_ij + ε): how much the value of a landmark adds to the sum of all values.
+    total_similarity : float
+        The sum of all w_ij.
+    """
+
+    matrix: np.ndarray
+    load: np.ndarray
+    total_similarity: float
+
+
+def _smoothness(rows: RowBlocks, similarities: Similarities, index: np.ndarray) -> _Smoothness:
+    """Return the terms of the graph; ``index`` are the rows of S. Cost: a pass over the rows.
+
+    For rows outside S, λ(Σ_j w_ij (f_i - f_j)² + εf_i²) is, with their f inserted,
+    λ(Σ_j w_ij f_j² - (Σ_j w_ij + ε) f_i²). This is summed over all rows, and subtracted again for
+    those of S, whose terms are the Laplacian of S.
+    """
+    m = len(similarities.points)
+
+    def add(sums: list[np.ndarray], X: Any) -> None:
+        E = similarities.raw(X)
+        totals = E.sum(axis=1) + similarities.offset
+        similarities.check_totals(totals)
+        root = np.sqrt(totals)[:, None]
+        sums[1] += E.sum(axis=0)
+        E /= root
+        sums[0] += E.T @ E
+        E /= root
+        sums[2] += E.sum(axis=0)
+
+    def start() -> list[np.ndarray]:
+        return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
+
+    paired, degrees, load = rows.sum("graph", start, add, tile_rows(m))
+    landmarks = RowBlocks.of(rows.take(np.sort(index)))
+    own, own_degrees, _ = landmarks.sum("graph", start, add, tile_rows(m))
+    W = similarities.raw(similarities.points)
+    matrix = np.diag(W.sum(axis=1) + similarities.offset) - (W + W.T) / 2.0
+    matrix += np.diag(degrees - own_degrees) - (paired - own)
+    return _Smoothness(matrix, load, float(degrees.sum()))

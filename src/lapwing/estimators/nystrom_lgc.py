@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
-from ..spaces import LowRankGraph, Similarities, tile_rows
-from .checks import check_magnitude, valid_rows
-from .class_mass import class_factors, resolve_prior, warn_lost_mass
-from .classifier import LabelledData, one_column, per_class
-from .landmark_rows import LandmarkRows
-from .transductive import TransductiveClassifier
+from ..plan import plan_landmark_rows
+from ..spaces import LowRankGraph, RowLookup, Similarities, tile_rows
+from .calibration import one_column
+from .class_mass import check_prior, class_scales
+from .landmark_rows import check_landmark_parameters, choose_landmarks
+from .model import Classifier
+from .parameters import check_share, draw_seed
+from .rows import Rows, check_magnitude, check_rows
+from .run import direct_result
+from .targets import class_targets
 
 
-class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
-    r"""Local and global consistency with the Nyström method; linear in the rows.
+class NystromLGCClassifier(Classifier):
+    r"""Local and global consistency with the Nyström method, in time linear in the rows.
 
-    The method of `LGCClassifier` over the full graph of a kernel, the similarities of rows to
-    themselves included, approximated by K̃ = E W⁻¹ Eᵀ, where E are the similarities of the rows to
-    m landmarks and W those of the landmarks. With the degrees
-    D̃ = diag(K̃1) and Φ = D̃^(-1/2) E W^(-1/2), the inverse is one of m × m numbers (Woodbury),
+    The method of `LGCClassifier` over the full graph of a kernel, including the similarities of
+    rows to themselves, approximated by K̃ = E W⁻¹ Eᵀ, where E holds the similarities of the rows to
+    m landmarks and W those of the landmarks. With the degrees D̃ = diag(K̃1) and
+    Φ = D̃^(-1/2) E W^(-1/2), only an m × m matrix is inverted (Woodbury),
 
         F = (1-α)(I - αΦΦᵀ)⁻¹Y = (1-α)(Y + αΦ(I - αΦᵀΦ)⁻¹ΦᵀY) .
 
-    The method is transductive: it has values for the rows of the fit and no others, and
-    ``predict`` refuses new rows. A comparator: `PVMClassifier` costs as much and predicts new rows.
+    The method is transductive: it has values for the training rows only, and ``predict`` refuses
+    new rows. It is meant for comparisons: `PVMClassifier` costs as much and predicts new rows.
 
     Parameters
     ----------
     alpha : float, default=0.99
-        α, more than 0 and less than 1: the weight of the graph against that of the label.
+        α, above 0 and below 1: the weight of the graph against that of the label.
     n_landmarks : int, default=500
         m, rows that stand for the others; at most all.
     kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
@@ -43,43 +48,52 @@ class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
         distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
         join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
-        Of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     class_prior : {None, "labeled", "equal"}, dict or array, default=None
         Expected shares of the classes. The values of each class are scaled so that their sum over
         all training rows is proportional to its share. None does not scale. "labeled" are the
-        shares among the labelled rows, (count + 1) / (rows + classes); else the share of each
+        shares among the labelled rows, (count + 1) / (rows + classes); otherwise the share of each
         class, by name or in the order of ``classes_``.
     unlabeled : object, default=-1
-        Marks unlabelled rows in y; None, NaN and pd.NA always do.
+        Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the labelled rows of each class.
-    random_state : int, RandomState or None, default=0
-        For the landmarks.
+        Weights of the classes, which multiply those of the labelled rows.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks.
     memory_limit : int, str or None, default=None
-        Most memory for matrices of landmarks, in bytes or such as "8GB"; None is 60 % of what is
-        free.
+        Memory that may be used for matrices of landmarks, in bytes or as text such as "8GB"; None
+        is 60 % of the free memory.
 
     Attributes
     ----------
     classes_ : ndarray
-        The classes.
+        The classes, sorted.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
     landmarks_ : ndarray of shape (m, d)
         The landmarks.
     class_mass_ : ndarray of shape (n_classes,)
         The share of each class in the values of all rows, before ``class_prior``.
     kernel_ : Kernel
-        The kernel, with the number behind ``gamma``.
+        The kernel, with the value of ``gamma``.
+    temperature_ : float
+        Factor of the decision values in `predict_proba`.
+    result_ : SolverResult
+        Status, message, passes over the rows and time of the solver.
+    n_iter_ : int
+        Iterations of the solver: 1.
 
     Notes
     -----
     Cost: n·m·d operations for the similarities in each of three passes over the rows, and n·m²;
-    memory m², a tile of rows, and n numbers a class. Decision values are rows of F divided by the
-    sum of their sizes.
+    memory m², a tile of rows, and n numbers per class. Decision values are the rows of F divided by
+    the sum of their absolute values.
 
-    The degrees of K̃ may come out too small or negative. They are taken to be at least K̃_ii, the
-    part of a row in its own degree, and eigenvalues of ΦᵀΦ at most 1, as those of true graphs.
+    The approximate degrees may be too small or negative. They are replaced by K̃_ii, the part of a
+    row in its own degree, where that is larger, and eigenvalues of ΦᵀΦ are cut off at 1, the
+    largest of a true graph.
 
     References
     ----------
@@ -142,76 +156,128 @@ class NystromLGCClassifier(LandmarkRows, TransductiveClassifier):
         -------
         self
         """
-        if not (isinstance(self.alpha, Real) and 0.0 < float(self.alpha) < 1.0):
-            raise ValueError(f"alpha must be more than 0 and less than 1, got {self.alpha!r}")
-        self._check_landmarks()
-        X = valid_rows(self, X)
-        check_magnitude(X)
-        data = self._check_labels(X, y, sample_weight)
-        resolve_prior(self.class_prior, self.classes_, np.ones(len(self.classes_)))  # or refuse
-        self._choose_landmarks(X, np.empty(0, dtype=int))
-        self._store_rows(X)
-        self._build(RowBlocks.of(X))
-        self._solve(data)
-        return self
+        check_share("alpha", self.alpha)
+        check_landmark_parameters(self)
+        rows = check_rows(self, X)
+        check_magnitude(rows.X)
+        return self._fit(rows, y, sample_weight)
 
-    def _build(self, rows: RowBlocks) -> None:
-        """Find what does not depend on the labels: Φ, ΦᵀΦ and Φᵀ1."""
-        self._graph = LowRankGraph.build(rows, Similarities(self.kernel_, self.landmarks_))
-        r = self._graph.root.shape[1]
+    def _fit(
+        self, rows: Rows, y: Any, sample_weight: Any, system: NystromSystem | None = None
+    ) -> Self:
+        targets = class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+        check_prior(self.class_prior, targets)
+        started, passes = time.perf_counter(), 1
+        if system is None:
+            plan = plan_landmark_rows(
+                rows.X.shape[0], self.n_landmarks, memory_limit=self.memory_limit
+            )
+            landmarks = choose_landmarks(self, plan, rows.X, draw_seed(self.random_state))
+            similarities = Similarities(landmarks.kernel, landmarks.points)
+            system = NystromSystem.build(RowBlocks.of(rows.X), similarities, float(self.alpha))
+            passes = 3
+        Y = (targets.weights / targets.weights.max())[:, None] * targets.one_hot
+        F, own, own_mass = system.solve(rows.X, targets.index, Y)
+        mass = F.sum(axis=0)
+        scales = class_scales(self.class_prior, targets, mass, mass - own_mass)
+        held_out = (F[targets.index] - own) * scales.held_out
+        values = _shares(F * scales.factors)
+        similarities = system.graph.similarities
+        return self._set_fitted(
+            rows,
+            targets,
+            RowLookup(rows.X, values),
+            direct_result("woodbury", started, passes=passes),
+            values,
+            _shares(held_out),
+            class_mass_=mass / np.abs(mass).sum(),
+            landmarks_=similarities.points,
+            kernel_=similarities.kernel,
+            X_fit_=rows.X,
+            _system=system,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
+        return self._fit(rows, y, weights, self._system)
+
+
+@dataclass(frozen=True)
+class NystromSystem:
+    """The system I - αΦΦᵀ of all rows, whatever their labels are.
+
+    Attributes
+    ----------
+    graph : LowRankGraph
+        The graph K̃.
+    alpha : float
+        α.
+    inverse : ndarray of shape (r, r)
+        (I - αΦᵀΦ)⁻¹, with the eigenvalues of ΦᵀΦ cut off at 1.
+    total : ndarray of shape (r,)
+        Φᵀ1.
+    """
+
+    graph: LowRankGraph
+    alpha: float
+    inverse: np.ndarray
+    total: np.ndarray
+
+    @classmethod
+    def build(cls, rows: RowBlocks, similarities: Similarities, alpha: float) -> NystromSystem:
+        """Return the system of these rows. Cost: two passes over them, and n·m² operations."""
+        graph = LowRankGraph.build(rows, similarities)
+        r = graph.root.shape[1]
 
         def add(sums: list[np.ndarray], X: Any) -> None:
-            phi = self._features(X)
+            phi = normalized_features(graph, X)
             sums[0] += phi.T @ phi
             sums[1] += phi.sum(axis=0)
 
         def start() -> list[np.ndarray]:
             return [np.zeros((r, r)), np.zeros(r)]
 
-        gram, self._load = rows.sum("graph", start, add, tile_rows(2 * len(self.landmarks_)))
+        tile = tile_rows(2 * len(similarities.points))
+        gram, total = rows.sum("graph", start, add, tile)
         values, vectors = np.linalg.eigh(gram)
-        # (I - αΦᵀΦ)⁻¹, between features that are as if no eigenvalue of the graph was above 1.
+        # Features are scaled so that no eigenvalue of the graph is above 1.
         gain = np.minimum(1.0, 1.0 / np.maximum(values, 1e-300))
-        gain /= 1.0 - self.alpha * np.clip(values, 0.0, 1.0)
-        self._inverse = (vectors * gain) @ vectors.T
+        gain /= 1.0 - alpha * np.clip(values, 0.0, 1.0)
+        return cls(graph, alpha, (vectors * gain) @ vectors.T, total)
 
-    def _features(self, X: Any) -> np.ndarray:
-        """Return Φ of some rows."""
-        E = self._graph.similarities.raw(X)
-        P = E @ self._graph.root
-        own = np.einsum("ij,ij->i", P, P)
-        degrees = np.maximum(self._graph.degrees(E), own)
-        return P / np.sqrt(np.where(degrees > 0, degrees, 1.0))[:, None]
+    def solve(
+        self, X: Any, index: np.ndarray, Y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return F/(1-α) of all rows, and what each label adds to its own row and to the sums.
 
-    def _solve(self, data: LabelledData) -> None:
-        one_hot = (per_class(data.targets) + 1.0) / 2.0
-        weights, counts = data.weights / data.weights.max(), one_hot.sum(axis=0)
-        prior = resolve_prior(self.class_prior, self.classes_, counts)
-        phi_l = self._features(self.X_fit_[data.index])
-        Y = weights[:, None] * one_hot
-        coef = self.alpha * (self._inverse @ (phi_l.T @ Y))
-        rows, tile = RowBlocks.of(self.X_fit_), tile_rows(2 * len(self.landmarks_))
-        F = rows.map("values", lambda X: self._features(X) @ coef, tile)
-        F[data.index] += Y
-        mass = F.sum(axis=0)
-        self.class_mass_ = mass / np.abs(mass).sum()
-        # F is linear in Y: without a label its own part is taken away, from its row and the mass.
-        through = self.alpha * (phi_l @ self._inverse)
-        own = Y * (1.0 + np.einsum("ij,ij->i", through, phi_l))[:, None]
-        held_out = F[data.index] - own
-        if prior is not None:
-            warn_lost_mass(mass, self.classes_, stacklevel=4)
-            held_mass = mass - Y * (1.0 + through @ self._load)[:, None]
-            held_prior = resolve_prior(self.class_prior, self.classes_, counts - one_hot)
-            held_out = held_out * class_factors(held_mass, held_prior)
-            F *= class_factors(mass, prior)
-        self._store_decisions(data, _shares(F), _shares(held_out))
+        ``index`` are the labelled rows, and Y of shape (l, n_classes) their rows of the right-hand
+        side, of which the others are zero.
+        """
+        graph = self.graph
+        phi = normalized_features(graph, X[index])
+        coef = self.alpha * (self.inverse @ (phi.T @ Y))
+        tile = tile_rows(2 * len(graph.similarities.points))
+        F = RowBlocks.of(X).map(
+            "values", lambda part: normalized_features(graph, part) @ coef, tile
+        )
+        F[index] += Y
+        through = self.alpha * (phi @ self.inverse)
+        own = Y * (1.0 + np.einsum("ij,ij->i", through, phi))[:, None]
+        return F, own, Y * (1.0 + through @ self.total)[:, None]
+
+
+def normalized_features(graph: LowRankGraph, X: Any) -> np.ndarray:
+    """Return Φ of some rows, with degrees of at least what a row adds to its own."""
+    E = graph.similarities.raw(X)
+    P = E @ graph.root
+    own = np.einsum("ij,ij->i", P, P)
+    degrees = np.maximum(graph.degrees(E), own)
+    return P / np.sqrt(np.where(degrees > 0, degrees, 1.0))[:, None]
 
 
 def _shares(F: np.ndarray) -> np.ndarray:
-    """Return values divided by the sum of their sizes in each row; one column for two classes."""
+    """Return values over the sum of their absolute values; one column for two classes."""
     sizes = np.abs(F).sum(axis=1, keepdims=True)
     return one_column(F / np.where(sizes > 0, sizes, 1.0))
-
-
-__all__ = ["NystromLGCClassifier"]

@@ -41,12 +41,12 @@ class Rows:
         named = {} if self.names is None else {"feature_names_in_": self.names}
         return {"n_features_in_": self.n_features, **named}
 
-    def check_like(self, model: Any, X: Any, *, dtype: Any = FLOATS) -> Any:
+    def check_like(self, model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:
         """Return other rows, checked for the same columns before the model is fitted."""
         probe = copy.copy(model)
         for name, value in self.attributes.items():
             setattr(probe, name, value)
-        return check_new_rows(probe, X, dtype=dtype)
+        return check_new_rows(probe, X, dtype=dtype, least=least)
 
 
 def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Rows:
@@ -64,9 +64,9 @@ def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Ro
     return Rows(X, probe.n_features_in_, names)
 
 
-def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS) -> Any:
+def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:
     """Return rows to predict, which must have the columns of the training rows."""
-    return _validated(model, X, reset=False, least=1, dtype=dtype)
+    return _validated(model, X, reset=False, least=least, dtype=dtype)
 
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:

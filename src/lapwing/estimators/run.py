@@ -57,9 +57,15 @@ def run_solver(
 
 
 def direct_result(
-    solver: str, started: float, *, passes: int, message: str = "", n_iter: int = 1
+    solver: str,
+    started: float,
+    *,
+    passes: int,
+    message: str = "",
+    n_iter: int = 1,
+    converged: bool = True,
 ) -> SolverResult:
-    """Return the result of a solution in closed form.
+    """Return the result of a solution in closed form, or of a method that has no steps to drive.
 
     Parameters
     ----------
@@ -73,9 +79,11 @@ def direct_result(
         By default that the solution is exact.
     n_iter : int, default=1
         Iterations.
+    converged : bool, default=True
+        Whether the solution is as exact as was asked for.
     """
     return SolverResult(
-        status="converged",
+        status="converged" if converged else "not_converged",
         message=message or "Solved in closed form: exact up to rounding.",
         solver=solver,
         n_iter=n_iter,

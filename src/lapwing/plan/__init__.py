@@ -9,20 +9,26 @@ from .base import Plan, Sizes
 from .default import DefaultPlan, plan_default
 from .embedded import plan_embedded_ridge, plan_tube
 from .grid import plan_basis, plan_path
+from .lgc import plan_lgc
 from .manifold import DENSE_ROWS, plan_landmarks, plan_manifold
 from .margin import plan_margin
+from .points import plan_anchors, plan_landmark_rows, plan_prototypes
 
 __all__ = [
     "DENSE_ROWS",
     "DefaultPlan",
     "Plan",
     "Sizes",
+    "plan_anchors",
     "plan_basis",
     "plan_default",
     "plan_embedded_ridge",
+    "plan_landmark_rows",
     "plan_landmarks",
+    "plan_lgc",
     "plan_manifold",
     "plan_margin",
     "plan_path",
+    "plan_prototypes",
     "plan_tube",
 ]

@@ -50,9 +50,9 @@ class Plan:
         The kernel; None if X holds its values.
     method : str
         The solver.
-    space : {"expansion", "linear", "landmarks"}
+    space : {"expansion", "linear", "landmarks", "anchors", "prototypes", "graph"}
         Where the function is searched: expansions over all rows, linear functions of the columns,
-        or functions of landmarks.
+        functions of landmarks, anchors or prototypes, or values on the nodes of a graph.
     storage : str or None
         How the Gram matrix is stored (see `kernels.choose_storage`), "given" where X holds it, and
         None where it is not formed.
@@ -61,7 +61,9 @@ class Plan:
     n_bytes : int
         Bytes that are planned for, at most.
     n_points : int
-        Landmarks or prototypes, if any.
+        Landmarks, anchors or prototypes, if any.
+    n_graph_points : int
+        Points of a graph of low rank, where they may be others than those of the function.
     max_iter : int
         Iterations that the memory has room for.
     graph_kernel : {"dense", "inverse", "low_rank"} or None
@@ -80,6 +82,7 @@ class Plan:
     budget: int
     n_bytes: int
     n_points: int = 0
+    n_graph_points: int = 0
     max_iter: int = np.iinfo(np.int64).max
     graph_kernel: str | None = None
     cache_bytes: int = 0

@@ -52,11 +52,14 @@ class Similarities:
     normalize : bool
         Whether each row is divided by its sum. Rows so far from all points that their similarities
         vanish are then given the limit, which is that of the nearest points.
+    offset : float
+        Added to the sums that rows are divided by. Rows far from all points then tend to zero.
     """
 
     kernel: Kernel
     points: np.ndarray
     normalize: bool = False
+    offset: float = 0.0
 
     @cached_property
     def _prepared(self) -> PreparedRows:
@@ -75,7 +78,7 @@ class Similarities:
         E = self.raw(X)
         if not self.normalize:
             return function(E)
-        total = E.sum(axis=1)
+        total = E.sum(axis=1) + self.offset
         far = self.check_totals(total)
         values = function(E)
         values /= np.where(far, 1.0, total)[:, None]
@@ -88,12 +91,18 @@ class Similarities:
         return self.kernel.block(self.kernel.prepare(X), self._prepared)
 
     def check_totals(self, total: np.ndarray) -> np.ndarray:
-        """Return which rows have similarities that vanish."""
-        far = total < _SMALLEST_TOTAL
+        """Return which rows have similarities that vanish; refuse sums that are not positive.
+
+        ``total`` are the sums of the rows, the offset included.
+        """
+        far = total <= 0 if self.offset > 0 else total < _SMALLEST_TOTAL
         if far.any() and not self.kernel.is_radial:
+            advice = "use kernel='rbf', or another kernel without negative values"
+            if self.offset == 0:
+                advice = "pass normalize_rows=False, or use kernel='rbf'"
             raise ValueError(
-                "kernel values of a row with the prototypes sum to zero or less, so they cannot "
-                "be divided by their sum: pass normalize_rows=False, or use kernel='rbf'"
+                "the kernel values of a row sum to zero or less, so they cannot be divided by "
+                f"their sum: {advice}"
             )
         return far
 

@@ -1,0 +1,239 @@
+"""Prototype vector machine for quantities: PVMRegressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from .model import Regressor
+from .pvm import PrototypeSums, check_pvm_parameters, fit_prototypes, kept_rows
+from .row_source import (
+    ROW_DTYPE,
+    RowSource,
+    check_tiles,
+    rows_in_blocks,
+    rows_in_memory,
+    source_of,
+)
+from .targets import quantity_targets
+
+#: Loss of the rows with a target.
+LOSS = "squared"
+
+
+class PVMRegressor(Regressor):
+    r"""Prototype vector machine for regression, with targets of few rows.
+
+    The function is a mixture of the values of k prototypes, f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph
+    of all rows is one of low rank, as in `PVMClassifier`; they minimise
+
+        fᵀSf + C₁ Σ_labelled (y - f)² + C₂ Σ_unlabelled f².
+
+    Time is linear in the rows, and memory does not grow with them.
+
+    Parameters
+    ----------
+    n_prototypes : int or "auto", default="auto"
+        k, the prototypes of the function: k-means centres, or all distinct rows if there are at
+        most k. "auto" is a tenth of the rows, but at least 100 and at most 500.
+    n_landmarks : int or None, default=None
+        m, the prototypes of the graph, if they are to be others; None takes the same for both.
+    kernel : {"rbf", "linear", "poly", "cosine"} or callable, default="rbf"
+        Kernel, which is also the similarity of the graph and should not be negative.
+    gamma : float, "local", "scale" or "median", default="local"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
+        distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
+        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_labeled : float or "scale", default="scale"
+        C₁ > 0, weight of the losses. The smoothness term grows with the rows and their degrees,
+        and so does "scale": the sum of all degrees over the sum of the weights of the labelled
+        rows.
+    reg_unlabeled : float, default=0.0
+        C₂ ≥ 0, shrinks the values of unlabelled rows to zero.
+    normalize_rows : bool, default=True
+        Whether f is a weighted mean of the values of the prototypes. Constants are then not
+        penalised, and f is bounded far from all rows, where it would otherwise tend to zero.
+    labeled_weight : float, default=1.0
+        Number of rows that a labelled row counts for in k-means: larger values move prototypes
+        closer to labelled rows.
+    unlabeled : float, default=nan
+        Marker of rows without a target; None, NaN and pd.NA always count as such.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of k-means and of the sample of rows that it uses.
+    verbose : int, default=0
+        1 shows progress on the standard error stream.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for the fit beside X, in bytes or as text such as "8GB"; None is
+        60 % of the free memory.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n,)
+        Targets of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
+    prototypes_ : ndarray of shape (k, d)
+        The prototypes vⱼ of the function.
+    landmarks_ : ndarray of shape (m, d)
+        The prototypes uᵢ of the graph.
+    coef_ : ndarray of shape (n_columns, k)
+        The values fⱼ of the prototypes.
+    kernel_ : Kernel
+        The kernel, with the value of ``gamma``.
+    reg_labeled_ : float
+        The C₁ used.
+    result_ : SolverResult
+        Status, message, passes over the rows and time of the solver.
+    n_iter_ : int
+        Iterations of the solver: 1.
+
+    Notes
+    -----
+    Cost: n·(m + k)·d operations for the similarities in each of three passes over the rows, and
+    n·k·(m + k) for the products. k-means uses a random sample of 100 rows per prototype, at least
+    20 000, and so do "local", "scale" and "median". Memory: about m² + k² numbers, a tile of rows
+    for each thread, and the sample. X is not copied; integers are converted to floats tile by tile.
+
+    Degrees of the low-rank graph may be negative for rows that are far from all prototypes: they
+    are set to zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in rounding,
+    are raised to 1e-10 of the largest. This is done in coordinates of the prototypes without the
+    directions in which their kernel matrix is zero up to rounding.
+
+    A pickle or a copy holds the prototypes but not the rows, which `add_labels` needs. A file
+    written by ``lapwing.save`` holds both.
+
+    References
+    ----------
+    K. Zhang, J. T. Kwok and B. Parvin (2009), "Prototype Vector Machine for Large Scale
+    Semi-Supervised Learning", ICML; eqs. (4)-(6), (9), (10). The right-hand side of (9) lacks C₁.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import PVMRegressor
+    >>> X = np.linspace(0, 1, 500)[:, None]
+    >>> y = np.where(np.arange(500) % 10 == 0, X[:, 0] ** 2, np.nan)
+    >>> model = PVMRegressor(reg_labeled=1e6).fit(X, y)
+    >>> bool(np.abs(model.predict([[0.5]]) - 0.25)[0] < 0.01)
+    True
+    """
+
+    _row_dtype = ROW_DTYPE
+
+    def __init__(
+        self,
+        *,
+        n_prototypes: int | str = "auto",
+        n_landmarks: int | None = None,
+        kernel: str | Callable = "rbf",
+        gamma: float | str = "local",
+        degree: float = 3,
+        coef0: float = 0.0,
+        reg_labeled: float | str = "scale",
+        reg_unlabeled: float = 0.0,
+        normalize_rows: bool = True,
+        labeled_weight: float = 1.0,
+        unlabeled: Any = np.nan,
+        random_state: Any = 0,
+        verbose: int = 0,
+        memory_limit: float | str | None = None,
+    ) -> None:
+        self.n_prototypes = n_prototypes
+        self.n_landmarks = n_landmarks
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.reg_labeled = reg_labeled
+        self.reg_unlabeled = reg_unlabeled
+        self.normalize_rows = normalize_rows
+        self.labeled_weight = labeled_weight
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.verbose = verbose
+        self.memory_limit = memory_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows with and without targets.
+
+        Parameters
+        ----------
+        X : array, memory map or CSR matrix of shape (n, d)
+            All rows. They are read in tiles and not copied.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the losses; those of rows without a target are not used.
+
+        Returns
+        -------
+        self
+        """
+        check_pvm_parameters(self, LOSS)
+        return self._fit(rows_in_memory(self, X), y, sample_weight)
+
+    def fit_blocks(self, blocks: Any) -> Self:
+        """Fit to rows that come in blocks, such as files that do not fit into memory together.
+
+        The blocks are read five times: to check them, to choose the prototypes, for the degrees
+        of the graph, for its smoothness, and for ``transduction_``. The model is that of `fit` with
+        all rows in one array. Blocks of at least a few thousand rows are fast.
+
+        Parameters
+        ----------
+        blocks : list, function or iterator
+            Pairs (X, y) as `fit` takes them; y may be None where no row of a block has a label.
+            A function is called for each reading and returns an iterator. The rows of an
+            iterator, which can be read only once, are kept in a temporary folder during the fit.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from lapwing import PVMRegressor
+        >>> def blocks():
+        ...     for start in range(3):
+        ...         X = np.linspace(start, start + 1, 1000)[:, None]
+        ...         yield X, np.where(np.arange(1000) % 50 == 0, np.sin(X[:, 0]), np.nan)
+        >>> model = PVMRegressor().fit_blocks(blocks)
+        >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
+        True
+        """
+        check_pvm_parameters(self, LOSS)
+        with rows_in_blocks(self, blocks) as source:
+            return self._fit(source, source.labels, None)
+
+    def _fit(
+        self, source: RowSource, y: Any, sample_weight: Any, sums: PrototypeSums | None = None
+    ) -> Self:
+        targets = quantity_targets(y, source.rows.X, sample_weight, unlabeled=self.unlabeled)
+        found = fit_prototypes(self, LOSS, source, targets, sums)
+        return self._set_fitted(
+            source.rows,
+            targets,
+            found.predictor,
+            found.result,
+            found.values,
+            **found.attributes,
+        )
+
+    def _refit(self, y: np.ndarray) -> Self:
+        kept = kept_rows(self)
+        source = source_of(self, self._training_rows(kept.X))
+        return self._fit(source, y, self._targets.row_weights, kept.sums)
+
+    def _new_rows(self, X: Any) -> Any:
+        X = super()._new_rows(X)
+        check_tiles(X)
+        return X
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the prototypes and not the data.
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}

@@ -1,0 +1,142 @@
+"""Training rows that are read several times: in memory, or in blocks that need not fit into it.
+
+Checks them and shows progress; knows nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arrays.blocks import Progress, RowBlocks, open_stream
+from ..messages import ProgressLine
+from .rows import Rows, check_magnitude, check_rows
+from .targets import labelled_rows
+
+#: Rows may be of any type of number: tiles are converted as they are read.
+ROW_DTYPE = "numeric"
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Training rows that are read several times, in memory or in blocks.
+
+    Attributes
+    ----------
+    rows : Rows
+        The checked rows; of blocks only their number and what is known of their columns.
+    blocks : RowBlocks
+        Reads the rows.
+    row_size : float
+        Stored numbers of a row, in the block where they are most.
+    labels : ndarray or None
+        What blocks give for y.
+    """
+
+    rows: Rows
+    blocks: RowBlocks
+    row_size: float
+    labels: np.ndarray | None = None
+
+
+# Sources of rows.
+
+
+def rows_in_memory(settings: Any, X: Any) -> RowSource:
+    """Return the rows of one array, memory map or CSR matrix, checked and not copied."""
+    rows = check_rows(settings, X, dtype=ROW_DTYPE)
+    check_tiles(rows.X)
+    return source_of(settings, rows)
+
+
+def source_of(settings: Any, rows: Rows) -> RowSource:
+    """Return a source of checked rows."""
+    return RowSource(rows, RowBlocks.of(rows.X, _progress(settings)), _row_size(rows.X))
+
+
+@contextmanager
+def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
+    """Check blocks of rows, and give a source that reads them again."""
+    progress, largest = _progress(settings), 0.0
+    first: Rows | None = None  # what is known of the columns
+
+    def check(number: int, pair: Any) -> tuple[Any, np.ndarray]:
+        nonlocal first, largest
+        rows, values = _check_block(settings, number, pair, first)
+        first = replace(rows, X=None)
+        largest = max(largest, _row_size(rows.X))
+        return rows.X, values
+
+    if progress is not None:
+        progress("reading the blocks", 0, 1)
+    with open_stream(blocks, check) as stream:
+        if stream.n_rows < 2 or first is None:
+            raise ValueError(f"{stream.n_rows} rows in all blocks: there is nothing to fit")
+        rows = replace(first, X=np.empty((stream.n_rows, 0)))  # of which only rows are counted
+        read = RowBlocks(stream.read, stream.n_rows, progress)
+        yield RowSource(rows, read, largest, _join(stream.labels))
+
+
+def check_tiles(X: Any) -> None:
+    """Refuse rows whose squares overflow in double precision, in which tiles are computed."""
+    if X.dtype.kind == "f":
+        check_magnitude(X, np.float64)
+
+
+def _check_block(
+    settings: Any, number: int, pair: Any, first: Rows | None
+) -> tuple[Rows, np.ndarray]:
+    """Return rows and labels of a block, which must have the columns of the first."""
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else type(pair).__name__
+        raise TypeError(
+            f"block {number} must be a tuple (X, y), got {what}: give y=None for a block "
+            "without any label; weights of rows are for fit"
+        )
+    X, y = pair
+    try:
+        if first is None:
+            rows = check_rows(settings, X, least=0, dtype=ROW_DTYPE)
+        else:
+            rows = replace(first, X=first.check_like(settings, X, least=0, dtype=ROW_DTYPE))
+        check_tiles(rows.X)
+        values = np.full(rows.X.shape[0], None)
+        if y is not None:
+            values, _ = labelled_rows(y, settings.unlabeled)
+    except ValueError as error:
+        raise ValueError(f"block {number}: {error}") from error
+    if len(values) != rows.X.shape[0]:
+        raise ValueError(f"block {number}: X has {rows.X.shape[0]} rows and y has {len(values)}")
+    return rows, values
+
+
+def _row_size(X: Any) -> float:
+    """Return the stored numbers of a row, on average."""
+    return 1.5 * X.nnz / max(X.shape[0], 1) if sp.issparse(X) else float(X.shape[1])
+
+
+def _join(labels: list[np.ndarray]) -> np.ndarray:
+    """Return the labels of all blocks; as objects where their types differ."""
+    if len({values.dtype.kind for values in labels}) > 1:
+        labels = [values.astype(object) for values in labels]
+    return np.concatenate(labels)
+
+
+def _progress(settings: Any) -> Progress | None:
+    """Return what shows one line per pass over the rows, if it is wanted."""
+    if not settings.verbose:
+        return None
+    line = ProgressLine(type(settings).__name__)
+
+    def show(title: str, done: int, total: int) -> None:
+        percent = 100 * done // max(total, 1)
+        line.show(f"{title} {percent:3d} %")
+        if percent == 100:
+            line.close()
+
+    return show

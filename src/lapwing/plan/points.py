@@ -1,0 +1,93 @@
+"""Plans of models in which a few points carry the function: landmark rows, anchors, prototypes.
+
+Their matrices have a side of m points, never one of n rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.memory import memory_budget, require_memory
+from ..arrays.threads import n_threads
+from ..spaces import kmeans_rows, tile_rows
+from .base import Plan, Sizes
+
+#: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
+_LANDMARK_SQUARES = 8
+#: Rows per anchor, at least: an anchor of a single row spreads no labels.
+_ROWS_PER_ANCHOR = 4
+#: Matrices of anchors by anchors that are held at once.
+_ANCHOR_SQUARES = 6
+#: n_prototypes="auto": a tenth of the rows, within these bounds.
+_AUTO_BOUNDS = (100, 500)
+#: Matrices of prototypes by prototypes that are held at once, for each thread and beside.
+_PROTOTYPE_SQUARES = 4
+
+
+def plan_landmark_rows(n: int, n_landmarks: int, *, n_labelled: int = 0, memory_limit: Any) -> Plan:
+    """Plan a model over landmarks that are rows, of which ``n_labelled`` are given."""
+    m = min(max(n_landmarks, n_labelled), n)
+    needed, budget = 8 * (_LANDMARK_SQUARES + n_threads()) * m**2, memory_budget(memory_limit)
+    advice = "lower n_landmarks, label fewer rows" if n_labelled else "lower n_landmarks"
+    require_memory(needed, budget, f"fitting {m} landmarks", advice)
+    return Plan(None, "direct", "landmarks", None, budget, needed, n_points=m)
+
+
+def plan_anchors(n: int, n_anchors: int) -> Plan:
+    """Plan a model over anchors, of which there are at most a quarter of the rows."""
+    m = min(n_anchors, max(1, n // _ROWS_PER_ANCHOR))
+    needed, budget = _ANCHOR_SQUARES * 8 * m**2, memory_budget(None)
+    require_memory(needed, budget, f"fitting {m} anchors", "lower n_anchors", adjustable=False)
+    return Plan(None, "direct", "anchors", None, budget, needed, n_points=m)
+
+
+def plan_prototypes(
+    sizes: Sizes,
+    *,
+    n_prototypes: int | str,
+    n_landmarks: int | None,
+    loss: str,
+    row_size: float,
+    memory_limit: Any,
+) -> Plan:
+    """Plan a prototype vector machine.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        Of the problem.
+    n_prototypes : int or "auto"
+        Prototypes of the function.
+    n_landmarks : int or None
+        Prototypes of the graph; None takes the same for both.
+    loss : {"squared", "hinge"}
+        Loss of the labelled rows.
+    row_size : float
+        Stored numbers of a row.
+    memory_limit : int, str or None
+        The user's limit.
+
+    Raises
+    ------
+    MemoryError
+        If it does not fit.
+    """
+    n, d, l = sizes.n, sizes.d, sizes.labelled
+    k = int(np.clip(n // 10, *_AUTO_BOUNDS)) if n_prototypes == "auto" else n_prototypes
+    k = min(int(k), n)
+    m = k if n_landmarks is None else min(int(n_landmarks), n)
+    most = max(k, m)
+    sample = 2 * min(n, kmeans_rows(most)) * row_size + 3 * most * d
+    tiles = tile_rows(m + k) * (m + k)
+    sums = _PROTOTYPE_SQUARES * (n_threads() + 1) * (most**2 + tiles)
+    solution = l * (row_size + 4 * k) + (6 * l**2 if loss == "hinge" else 0)
+    needed, budget = int(8 * (max(sample, sums) + solution)), memory_budget(memory_limit)
+    what = f"fitting {most} prototypes of {d} columns with {l} labelled rows"
+    advice = "lower n_prototypes or n_landmarks"
+    if loss == "hinge":
+        advice += ", use loss='squared'"
+    require_memory(needed, budget, what, advice)
+    method = "box_qp" if loss == "hinge" else "ridge"
+    return Plan(None, method, "prototypes", None, budget, needed, n_points=k, n_graph_points=m)
