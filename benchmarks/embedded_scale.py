@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.svm import SVR
 
 from common import data_folder, measured
-from experiments.chen2012_large import extended_usps
+from experiments.chen2012_rounds import extended_usps
 from experiments.data import mean_distance_gamma
 from lapwing import KNNGraph, LapESVC
 

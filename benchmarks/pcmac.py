@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from common import data_folder, measured
 from experiments.data import error
-from experiments.gieseke2013 import SOLVERS, best_point, data_set, features, grid_of, held_out
+from experiments.gieseke2013_fits import SOLVERS, best_point, data_set, features, grid_of, held_out
 from lapwing import S3VC
 
 EXPONENTS = range(-10, 11)  # of two: the paper's grid of λ

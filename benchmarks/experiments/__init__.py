@@ -2,7 +2,7 @@
 
 A `Job` is a named unit of work. `runner` runs jobs, each in a process of its own, and appends the
 results to a `Store`; `report` compares them with the published results. The module of a paper
-(`melacci2011`, …) holds its protocol and nothing else. Nothing here is part of the installed
+(`melacci2011`, …) lists its jobs and describes its protocol. Nothing here is part of the installed
 package, and the package must not import it.
 """
 

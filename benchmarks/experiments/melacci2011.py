@@ -17,40 +17,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from lapwing.estimators import LapRLSClassifier, LapSVC
 from lapwing.graphs import KNNGraph
-from lapwing.kernels import GaussianKernel, Kernel, PolynomialKernel
 from lapwing.losses import Hinge, Loss, SquaredHinge, SquaredLoss
 from lapwing.operators import DenseOperator
 from lapwing.risk import RegularizedRisk
 from lapwing.solvers import pcg
 from lapwing.spaces import KernelSpace
 
-from .data import DataFolder, error, unit_rows
-from .grids import WEIGHTS, ManifoldGrid, decided, least, one_vs_rest
+from .data import DataFolder, error
+from .grids import WEIGHTS, ManifoldGrid, decided, one_vs_rest, smallest_error
 from .jobs import Job, Outcome, Paper
+from .melacci2011_splits import SETS, Split, gram_matrices, graph_of, kernel_of, splits
 from .published import parameters
 
 NAME = "melacci2011"
-#: File; number of labelled and validation rows; kernel width (or degree), neighbours, power.
-SETS: dict[str, tuple[str, int, int, float, int, int]] = {
-    "G50C": ("g50c.npz", 50, 50, 17.5, 50, 5),
-    "COIL20(B)": ("coil20.npz", 40, 40, 0.6, 2, 1),
-    "PCMAC": ("pcmac.npz", 50, 50, 2.7, 50, 5),
-    "USPST(B)": ("uspst.npz", 50, 50, 9.4, 10, 2),
-    "COIL20": ("coil20.npz", 40, 40, 0.6, 2, 1),
-    "USPST": ("uspst.npz", 50, 50, 9.4, 10, 2),
-    "MNIST3VS8": ("mnist.npz", 80, 80, 9, 20, 3),
-    "FACEMIT": ("facemit.npz", 2, 50, 4.3, 6, 1),
-}
 LARGE = ("MNIST3VS8", "FACEMIT")
 LOSSES: dict[str, type[Loss]] = {
     "SVM": Hinge,
@@ -118,85 +105,6 @@ def _printed(name: str, method: str) -> list[float] | None:
     return parameters(NAME).get((name, method))
 
 
-@dataclass(frozen=True)
-class Split:
-    """One split: labelled and unlabelled training rows, and the rows of V and T."""
-
-    X: Any
-    y: np.ndarray
-    labelled: np.ndarray
-    unlabelled: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
-
-    @property
-    def train(self) -> np.ndarray:
-        """Labelled rows, then unlabelled ones."""
-        return np.concatenate([self.labelled, self.unlabelled])
-
-    @property
-    def marks(self) -> np.ndarray:
-        """Labels of the training rows, -1 for unlabelled rows."""
-        marks = np.full(len(self.train), -1)
-        marks[: len(self.labelled)] = self.y[self.labelled]
-        return marks
-
-
-def splits(data: DataFolder, name: str, repeats: int) -> Iterator[Split]:
-    """Yield the first splits of a data set."""
-    _, n_labelled, n_validation, *_ = SETS[name]
-    X, y, train = data_set(data, name)
-    for seed in range(repeats):
-        rng = np.random.default_rng(seed)
-        if train is None:
-            folds = StratifiedKFold(4, shuffle=True, random_state=seed // 4).split(y, y)
-            inside, test = list(folds)[seed % 4]
-        else:
-            inside, test = np.flatnonzero(train), np.flatnonzero(~train)
-        order = rng.permutation(inside)
-        labelled = _drawn(order, y, n_labelled, balanced=train is not None)
-        order = order[~np.isin(order, labelled)]
-        validation = _drawn(order, y, n_validation, balanced=train is not None)
-        yield Split(X, y, labelled, order[~np.isin(order, validation)], validation, test)
-
-
-def _drawn(order: np.ndarray, y: np.ndarray, size: int, balanced: bool) -> np.ndarray:
-    """Return the first rows of an order that contain every class, or every class equally often."""
-    classes = np.unique(y)
-    least_of_each = size // len(classes) if balanced else 1
-    first = np.concatenate([order[y[order] == c][:least_of_each] for c in classes])
-    rest = order[~np.isin(order, first)]
-    return np.concatenate([first, rest[: size - len(first)]])
-
-
-def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return rows, class codes from 0, and the mask of the training part (None: it is drawn)."""
-    file = SETS[name][0]
-    [y] = data.load(file, "y")
-    if name == "MNIST3VS8":
-        X, train = data.load(file, "X", "train")
-        pair = np.isin(y, (3, 8))
-        return unit_rows(X[pair]), (y[pair] == 8).astype(int), train[pair]
-    if name == "FACEMIT":  # training and test part are swapped
-        X, train = data.load(file, "X", "train")
-        return (X / 255.0).astype(np.float32), (y == 1).astype(int), ~train
-    X = data.rows(file)
-    if name.startswith("COIL20"):
-        X = unit_rows(X)
-    y = np.unique(y, return_inverse=True)[1]
-    if name.endswith("(B)"):
-        y = (y >= (y.max() + 1) // 2).astype(int)
-    return X if X.dtype == np.float64 else X.astype(np.float64), y, None
-
-
-def kernel_of(name: str) -> Kernel:
-    """Return the kernel of a data set."""
-    width = SETS[name][3]
-    if name == "MNIST3VS8":
-        return PolynomialKernel(gamma=1.0, coef0=0.0, degree=width)
-    return GaussianKernel(1.0 / (2.0 * width**2))
-
-
 def measure(
     data: DataFolder, name: str, method: str, repeats: int, weights: list[float] | None
 ) -> Outcome:
@@ -208,7 +116,7 @@ def measure(
     if weights is None:
         by = _errors_by_fits if "PCG" in method else _errors_by_grid
         points = list(product(WEIGHTS, (0.0,) if method in SUPERVISED else WEIGHTS))
-        weights = _choose(splits(data, name, repeats), name, points, partial(by, method))
+        weights = _select(splits(data, name, repeats), name, points, partial(by, method))
         remark = f"selected γ_A {weights[0]:g}, γ_I {weights[1]:g}"
     for split in splits(data, name, repeats):
         for quantity, value in fit_and_measure(split, name, method, weights).items():
@@ -216,7 +124,7 @@ def measure(
     return Outcome(values, remark)
 
 
-def _choose(
+def _select(
     drawn: Iterator[Split],
     name: str,
     points: list[tuple[float, float]],
@@ -226,7 +134,7 @@ def _choose(
     totals = np.zeros((2, len(points)))
     for split in drawn:
         totals += np.array(list(errors(split, name, points))).T
-    return list(points[least(totals[0], totals[1])])
+    return list(points[smallest_error(totals[0], totals[1])])
 
 
 def _errors_by_grid(
@@ -234,8 +142,8 @@ def _errors_by_grid(
 ) -> Iterator[tuple[float, float]]:
     """Yield error and loss on V of every grid point, all from one factorisation."""
     train = split.labelled if method in SUPERVISED else split.train
-    K, K_v = _gram(split, name, train, split.validation)
-    graph = KNNGraph(1) if method in SUPERVISED else _graph(name)
+    K, K_v = gram_matrices(split, name, train, split.validation)
+    graph = KNNGraph(1) if method in SUPERVISED else graph_of(name)
     loss, classes = LOSSES[method](), np.unique(split.y)
     targets = one_vs_rest(split.y[split.labelled], classes)
     targets_v = one_vs_rest(split.y[split.validation], classes)
@@ -252,27 +160,13 @@ def _errors_by_fits(
     method: str, split: Split, name: str, points: list[tuple[float, float]]
 ) -> Iterator[tuple[float, float]]:
     """Yield the error on V of every grid point, each fitted separately."""
-    K, K_v = _gram(split, name, split.train, split.validation)
-    graph = _graph(name).fit(split.X[split.train])
+    K, K_v = gram_matrices(split, name, split.train, split.validation)
+    graph = graph_of(name).fit(split.X[split.train])
     held_out = K_v, split.y[split.validation]
     for point in points:
         model = make_estimator(method, point).set_params(graph=graph)
         model.fit(K, split.marks, validation=held_out)
         yield error(model.predict(K_v), held_out[1]), 0.0
-
-
-def _graph(name: str) -> KNNGraph:
-    *_, neighbors, power = SETS[name]
-    return KNNGraph(neighbors, power=power)
-
-
-def _gram(split: Split, name: str, train: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """Return the Gram matrix of the training rows, and those between other rows and them."""
-    kernel = kernel_of(name)
-    rows = kernel.prepare(split.X[train])
-    grams = [kernel.block(kernel.prepare(split.X[part]), rows) for part in (train, *others)]
-    grams[0] = (grams[0] + grams[0].T) / 2.0
-    return grams
 
 
 def make_estimator(method: str, weights: Any) -> Any:
@@ -293,15 +187,15 @@ def fit_and_measure(split: Split, name: str, method: str, weights: Any) -> dict[
     """Return the errors in percent, the seconds and the iterations of a fit."""
     supervised = method in SUPERVISED
     train = split.labelled if supervised else split.train
-    K, K_v, K_t = _gram(split, name, train, split.validation, split.test)
-    graph = KNNGraph(1) if supervised else _graph(name)
+    K, K_v, K_t = gram_matrices(split, name, train, split.validation, split.test)
+    graph = KNNGraph(1) if supervised else graph_of(name)
     model = make_estimator(method, weights).set_params(graph=graph.fit(split.X[train]))
     start = time.perf_counter()
     held_out = K_v, split.y[split.validation]
     model.fit(K, split.marks[: len(train)], validation=held_out)
     seconds = time.perf_counter() - start
     if supervised:
-        _, K_u = _gram(split, name, train, split.unlabelled)
+        _, K_u = gram_matrices(split, name, train, split.unlabelled)
         on_unlabelled = model.predict(K_u)
     else:
         on_unlabelled = model.transduction_[len(split.labelled) :]
@@ -323,7 +217,7 @@ def _facemit(data: DataFolder, method: str, repeats: int, weights: list[float] |
         supervised = method in SUPERVISED
         model = make_estimator(method, weights).set_params(kernel="rbf", gamma=gamma)
         train = split.labelled if supervised else split.train
-        graph = KNNGraph(1) if supervised else _graph("FACEMIT")
+        graph = KNNGraph(1) if supervised else graph_of("FACEMIT")
         model.set_params(graph=graph.fit(split.X[train]))
         validation = split.X[split.validation], split.y[split.validation]
         start = time.perf_counter()
@@ -347,7 +241,7 @@ def course(data: DataFolder, name: str, iterations: int) -> Outcome:
     [split] = splits(data, name, 1)
     weights = _printed(name, "LapSVM Newton")
     exact = fit_and_measure(split, name, "LapSVM Newton", weights)
-    K, K_v, K_t = _gram(split, name, split.train, split.validation, split.test)
+    K, K_v, K_t = gram_matrices(split, name, split.train, split.validation, split.test)
     classes, l = np.unique(split.y), len(split.labelled)
     curves: dict[str, list[float]] = {"U": [], "V": [], "T": []}
 
@@ -359,7 +253,7 @@ def course(data: DataFolder, name: str, iterations: int) -> Outcome:
             curves[part].append(error(decided(found, classes), split.y[rows[part]]))
         return step.iteration >= iterations
 
-    graph = _graph(name).fit(split.X[split.train])
+    graph = graph_of(name).fit(split.X[split.train])
     model = make_estimator("PCG stability", weights)
     model.set_params(stopping="optimal", graph=graph, callback=watch, max_iter=iterations + 1)
     model.fit(K, split.marks)
@@ -388,7 +282,7 @@ def norms(data: DataFolder, names: list[str], iterations: int) -> Outcome:
         [split] = splits(data, name, 1)
         weights = _printed(name, "LapSVM Newton")
         assert weights is not None
-        [K] = _gram(split, name, split.train)
+        [K] = gram_matrices(split, name, split.train)
         classes = np.unique(split.y)
         risk = RegularizedRisk(
             space=KernelSpace(DenseOperator(K)),
@@ -396,7 +290,7 @@ def norms(data: DataFolder, names: list[str], iterations: int) -> Outcome:
             labelled=np.arange(len(split.labelled)),
             targets=one_vs_rest(split.y[split.labelled], classes),
             weights=np.ones(len(split.labelled)),
-            smoothness=_graph(name).fit(split.X[split.train]).laplacian_,
+            smoothness=graph_of(name).fit(split.X[split.train]).laplacian_,
             reg_ambient=weights[0],
             reg_manifold=weights[1],
             fit_intercept=True,

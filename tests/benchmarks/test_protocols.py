@@ -7,13 +7,18 @@ from sklearn.datasets import make_moons
 from experiments import (
     chen2012_book,
     chen2012_large,
+    chen2012_moons,
+    chen2012_rounds,
     gieseke2013,
+    gieseke2013_fits,
     melacci2011,
+    melacci2011_splits,
     wang2006,
     zhang2009,
+    zhang2009_methods,
 )
 from experiments.data import DataFolder, few_labels, mean_distance_gamma
-from experiments.grids import ManifoldGrid, decided, least, one_vs_rest
+from experiments.grids import ManifoldGrid, decided, one_vs_rest, smallest_error
 from lapwing import (
     S3VC,
     EigenfunctionClassifier,
@@ -74,7 +79,7 @@ def test_manifold_grid_agrees_with_the_estimators(loss, model, moons):
 
 
 def test_selection_of_a_grid_point():
-    assert least(np.array([2.0, 1.0, 1.0]), np.array([0.0, 3.0, 2.0])) == 2
+    assert smallest_error(np.array([2.0, 1.0, 1.0]), np.array([0.0, 3.0, 2.0])) == 2
 
 
 def test_decisions_of_one_and_of_many_columns():
@@ -84,7 +89,7 @@ def test_decisions_of_one_and_of_many_columns():
 
 
 def test_splits_of_melacci(folder):
-    found = list(melacci2011.splits(folder, "G50C", 5))
+    found = list(melacci2011_splits.splits(folder, "G50C", 5))
     for split in found:
         parts = [split.labelled, split.unlabelled, split.validation, split.test]
         assert [len(part) for part in parts[::2]] == [50, 50]
@@ -110,9 +115,9 @@ def test_melacci_runs(folder, method, monkeypatch):
 
 
 def test_supervised_methods_of_melacci_ignore_the_other_rows(folder):
-    [split] = melacci2011.splits(folder, "G50C", 1)
+    [split] = melacci2011_splits.splits(folder, "G50C", 1)
     first = melacci2011.fit_and_measure(split, "G50C", "RLSC", (1e-2, 0.0))
-    fewer = melacci2011.Split(
+    fewer = melacci2011_splits.Split(
         split.X, split.y, split.labelled, split.unlabelled[:10], split.validation, split.test
     )
     assert melacci2011.fit_and_measure(fewer, "G50C", "RLSC", (1e-2, 0.0))["T"] == first["T"]
@@ -164,7 +169,7 @@ def test_chen_runs(folder, method, monkeypatch):
 
 def test_shifted_images():
     image = np.arange(1.0, 5.0)[None]  # 2 × 2
-    canvases = chen2012_large.shifted(image, shift=1).reshape(9, 4, 4)
+    canvases = chen2012_rounds.shifted(image, shift=1).reshape(9, 4, 4)
     assert len(np.unique(canvases, axis=0)) == 9
     for canvas in canvases:
         assert np.sort(canvas[canvas > 1]).tolist() == [2.0, 3.0, 4.0]
@@ -178,12 +183,12 @@ def test_mean_distance_gamma(moons):
 
 
 def test_columns_of_gieseke_agree_with_the_estimator():
-    X, y = gieseke2013.data_set(None, "G4C")
-    order = gieseke2013.partition(y, 30, np.random.default_rng(0))[:200]
+    X, y = gieseke2013_fits.data_set(None, "G4C")
+    order = gieseke2013_fits.partition(y, 30, np.random.default_rng(0))[:200]
     X, y = X[order, :20], y[order]
     assert np.mean(y[:30] > 0) == 0.5
-    for method, solver in gieseke2013.SOLVERS.items():
-        values = gieseke2013._values(solver, X, 200, y[:30], [(0.1, 1.0), (1.0, 0.01)])
+    for method, solver in gieseke2013_fits.SOLVERS.items():
+        values = gieseke2013_fits._values(solver, X, 200, y[:30], [(0.1, 1.0), (1.0, 0.01)])
         marks = np.where(np.arange(200) < 30, y, 0.0)
         model = S3VC(reg=0.1, reg_unlabeled=1.0, solver=solver, unlabeled=0.0, tol=1e-3)
         decided_by = model.set_params(calibration_folds=0).fit(X, marks).decision_function(X)
@@ -202,14 +207,14 @@ def test_lgc_of_zhang_agrees_with_the_estimator(folder, moons):
     Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
     labelled, fold = zhang2009.draw_labels(y, 10, 0)
     others = np.setdiff1d(np.arange(len(y)), labelled)
-    grid = zhang2009.MethodGrid("LGC", X, 20, 1)
+    grid = zhang2009_methods.MethodGrid("LGC", X, 20, 1)
     grid.set_width(5.0)
     W = np.exp(-5.0 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     np.fill_diagonal(W, 0.0)
     marks = np.full(len(y), -1)
     marks[labelled] = y[labelled]
     for C, (_, values) in zip(
-        zhang2009.WEIGHTS, grid.cells(0, labelled, others, Y, fold), strict=True
+        zhang2009_methods.WEIGHTS, grid.cells(0, labelled, others, Y, fold), strict=True
     ):
         if 1e-2 <= C <= 10.0:
             model = LGCClassifier(alpha=1.0 / (1.0 + C), graph=KNNGraph.from_affinity(W))
@@ -221,16 +226,16 @@ def test_landmarks_of_nfi_are_drawn_from_all_rows(moons, monkeypatch):
     X, y = moons
     labelled, fold = zhang2009.draw_labels(y, 5, 0)
     others = np.setdiff1d(np.arange(len(y)), labelled)
-    grid = zhang2009.MethodGrid("NFI", X, 40, 1)
+    grid = zhang2009_methods.MethodGrid("NFI", X, 40, 1)
     grid.set_width(5.0)
     seen = []
-    similarities = zhang2009.Similarities
+    similarities = zhang2009_methods.Similarities
 
     def watched(kernel, points):
         seen.append(points)
         return similarities(kernel, points)
 
-    monkeypatch.setattr(zhang2009, "Similarities", watched)
+    monkeypatch.setattr(zhang2009_methods, "Similarities", watched)
     list(grid.cells(0, labelled, others, np.where(y[:, None] == [0, 1], 1.0, -1.0), fold))
     [points] = seen
     expected = [i for i in grid.points[0] if i not in labelled][:30]
@@ -239,7 +244,7 @@ def test_landmarks_of_nfi_are_drawn_from_all_rows(moons, monkeypatch):
 
 @pytest.mark.parametrize("method", zhang2009.METHODS)
 def test_zhang_runs(folder, method, monkeypatch):
-    monkeypatch.setattr(zhang2009, "LAPRLS_WEIGHTS", np.array([1e-4, 1e-2]))
+    monkeypatch.setattr(zhang2009_methods, "LAPRLS_WEIGHTS", np.array([1e-4, 1e-2]))
     outcome = zhang2009.measure(folder, "BCI", method, 2, 4)
     for quantity in ("error", "error, one choice"):
         assert len(outcome.values[quantity]) == 2
@@ -270,9 +275,9 @@ def test_figures_of_wang_are_drawn():
 
 
 def test_figures_of_chen_are_drawn():
-    outcome = chen2012_book.moons(None, 0)
+    outcome = chen2012_moons.moons(None, 0)
     figure = new_figure()
-    chen2012_book.draw_moons(figure, outcome.curves)
+    chen2012_moons.draw_moons(figure, outcome.curves)
     assert len(figure.axes) == 4
     figure = new_figure()
     chen2012_book.draw_eigenvectors(figure, {"counts": [1, 2], "errors": {"a": [3.0, 2.0]}})
