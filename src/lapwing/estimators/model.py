@@ -155,7 +155,8 @@ class Classifier(ClassifierMixin, Model):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return self.classes_[decisions(self._values(X)).astype(int)]
+        values = self._values(X)
+        return self.classes_[decisions(values).astype(int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, shape (n, n_classes).
