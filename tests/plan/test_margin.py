@@ -1,0 +1,79 @@
+"""Plans of S3VC: the space, the storage of the Gram matrix, and the memory of L-BFGS."""
+
+import numpy as np
+import pytest
+
+from lapwing.kernels import make_kernel
+from lapwing.plan import Sizes, plan_margin
+from lapwing.solvers import LEAST_MEMORY, lbfgs_bytes
+
+SIZES = Sizes(n=1000, d=20, labelled=10, columns=6)
+ROWS = np.random.default_rng(0).normal(size=(10, 3))
+
+
+def plan(kernel="rbf", *, n_landmarks=None, landmarks="random", memory_limit="1GB", sizes=SIZES):
+    made = None if kernel is None else make_kernel(kernel, ROWS, gamma=1.0, degree=3, coef0=0.0)
+    return plan_margin(
+        made,
+        sizes,
+        solver="cccp",
+        n_landmarks=n_landmarks,
+        landmarks=landmarks,
+        memory_limit=memory_limit,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "space", "storage"),
+    [
+        ("linear", {}, "linear", None),
+        ("cosine", {}, "linear", None),
+        ("rbf", {}, "expansion", "float64"),
+        (None, {}, "expansion", "given"),
+        ("rbf", {"n_landmarks": 50}, "landmarks", None),
+        ("linear", {"n_landmarks": 5}, "landmarks", None),
+        (None, {"n_landmarks": 50, "landmarks": "pca"}, "landmarks", "given"),
+    ],
+)
+def test_kernel_and_landmarks_decide_the_space(kernel, options, space, storage):
+    made = plan(kernel, **options)
+    assert (made.space, made.storage, made.method) == (space, storage, "cccp")
+    assert made.n_points == options.get("n_landmarks", 0)
+    assert made.n_bytes <= made.budget == 10**9
+    assert made.lbfgs_memory == 50
+
+
+def test_lbfgs_remembers_what_the_memory_has_room_for():
+    limits = (2.2e6, 4e6, 8e6, 2e7)
+    memories = [plan(None, memory_limit=limit).lbfgs_memory for limit in limits]
+    assert memories[0] == LEAST_MEMORY
+    assert LEAST_MEMORY < memories[1] < memories[2] < memories[3] == 50
+    assert lbfgs_bytes(1000, 2000, 6, memories[1]) <= 4e6
+
+
+def test_a_gram_matrix_without_room_is_stored_in_less():
+    many = Sizes(n=10_000, d=20, labelled=10, columns=1)
+    limits = ("2GB", "500MB", "300MB", "100MB")
+    stored = [plan(memory_limit=limit, sizes=many).storage for limit in limits]
+    assert stored == ["float64", "triangle64", "triangle32", "tiled"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        ("linear", {}),
+        ("rbf", {}),
+        (None, {}),
+        ("rbf", {"n_landmarks": 50}),
+        ("rbf", {"n_landmarks": 50, "landmarks": "pca"}),
+    ],
+)
+def test_what_does_not_fit_is_refused(kernel, options):
+    with pytest.raises(MemoryError, match=r"fitting 1000 rows needs .* memory_limit allows 1 kB"):
+        plan(kernel, memory_limit="1kB", **options)
+
+
+def test_features_of_pca_need_the_gram_matrix():
+    plan(n_landmarks=50, memory_limit="4MB")
+    with pytest.raises(MemoryError, match="set n_landmarks or lower it"):
+        plan(n_landmarks=50, landmarks="pca", memory_limit="4MB")
