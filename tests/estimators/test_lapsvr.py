@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVR
 
-import lapwing.estimators.manifold as manifold
+import lapwing.plan.manifold as manifold
 from lapwing import KNNGraph, LapSVR
 
 # Test folders are no packages: load the reference by its path.

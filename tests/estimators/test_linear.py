@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVR
-from lapwing.estimators import manifold
+from lapwing.plan import manifold
 
 AMBIENT, MANIFOLD = 0.5, 0.2
 

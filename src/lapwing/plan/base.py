@@ -36,7 +36,8 @@ class Sizes:
     @classmethod
     def of(cls, X: Any, targets: np.ndarray) -> Sizes:
         """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sp.issparse(X))
+        (n, d), (labelled, columns) = X.shape, targets.shape
+        return cls(n, d, labelled, columns, sp.issparse(X))
 
 
 @dataclass(frozen=True)
