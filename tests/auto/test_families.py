@@ -6,8 +6,6 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
 from lapwing import S3VC, KNNGraph, LapRLSClassifier
-from lapwing.graphs.weights import graph_laplacian
-from lapwing.kernels import resolve_gamma
 from lapwing.auto import limits
 from lapwing.auto.graph_family import GraphFamily
 from lapwing.auto.labels import Labels
@@ -16,6 +14,8 @@ from lapwing.auto.margin_family import MarginFamily
 from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.selection import Folds, make_folds
 from lapwing.auto.supervised_family import SupervisedFamily
+from lapwing.graphs.weights import graph_laplacian
+from lapwing.kernels import resolve_gamma
 
 
 @pytest.fixture(scope="module")

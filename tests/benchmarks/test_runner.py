@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from runner_jobs import crash, doubled, fail, process_id
 
 from experiments import Job, Store, run_jobs
 from experiments.data import DataFolder
+from runner_jobs import crash, doubled, fail, process_id
 
 ROOT = Path(__file__).resolve().parents[2]
 

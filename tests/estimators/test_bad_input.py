@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import lapwing.estimators.embedding as embedding
-import lapwing.estimators.manifold as manifold
+import lapwing.plan.embedded as embedded
+import lapwing.plan.manifold as manifold
 from helpers.data import fit_quietly
 from lapwing import (
     KNNGraph,
@@ -349,7 +349,7 @@ def test_kernel_that_is_not_semidefinite_is_refused(machine):
 
 @every_machine
 def test_kernel_that_is_not_symmetric_is_refused(machine, monkeypatch):
-    monkeypatch.setattr("lapwing.estimators.base._TILE", 16)
+    monkeypatch.setattr("lapwing.estimators.kernel_choice._TILE", 16)
     X, y = rows()
     for place in ((0, 1), (0, 39), (39, 0), (20, 35)):
         skew = X @ X.T
@@ -549,9 +549,9 @@ def test_more_parts_of_the_graph_than_eigenvectors(machine):
     far = np.vstack([X, X[:30] + 1000.0, X[:25] - 1000.0])
     labels = np.concatenate([y, y[:30], y[:25]])
     machine = clone(machine).set_params(n_eigenvectors=2, graph=KNNGraph(12))
-    with pytest.warns(UserWarning, match=r"3 parts and n_eigenvectors is 2: .* Raise") as caught:
+    with pytest.warns(UserWarning, match=r"3 components and n_eigenvectors is 2: .* Raise") as all_:
         machine.fit(far, labels)
-    assert caught[0].filename == __file__
+    assert all_[0].filename == __file__
     assert_finite(machine, far)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -565,7 +565,7 @@ def test_more_parts_of_the_graph_than_eigenvectors(machine):
 @pytest.mark.parametrize("normalized", [True, False])
 def test_part_without_label_in_the_embedding(machine, k, matrix, power, normalized, monkeypatch):
     if not matrix:
-        monkeypatch.setattr(embedding, "DENSE_ROWS", 0)
+        monkeypatch.setattr(embedded, "DENSE_ROWS", 0)
     X, y = rows()
     far = np.vstack([X, X + 1000.0])
     labels = np.append(y, np.full(len(y), -1))

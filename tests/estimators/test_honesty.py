@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from lapwing import KNNGraph, LapRLSRegressor, LapSVC
-from lapwing.estimators import manifold
+from lapwing.plan import manifold
 
 
 @pytest.fixture(scope="module")

@@ -348,7 +348,7 @@ def test_number_of_landmarks_out_of_range_is_refused(name, n_landmarks, message)
 @pytest.mark.parametrize("kernel", ["linear", "cosine"])
 def test_landmarks_are_not_for_linear_kernels(kernel):
     X, y, _ = moons()
-    with pytest.raises(ValueError, match=f"not linear.*with kernel='{kernel}'"):
+    with pytest.raises(ValueError, match="not linear: use n_landmarks=None"):
         LapSVC(kernel=kernel, n_landmarks=10).fit(X, y)
 
 

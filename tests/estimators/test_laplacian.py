@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import lapwing.estimators.manifold as manifold
+import lapwing.estimators.manifold as fitting
+import lapwing.plan.manifold as manifold
 from helpers import reference
 from helpers.data import gaussian
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
@@ -197,14 +198,14 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
 def test_small_memory_limit_computes_tiles_instead_of_storing(iterative):
     X, y, _ = blobs(n=3000, n_labelled=20)
     asked = {}
-    original = manifold.gram_operator
+    original = fitting.gram_operator
 
     def spy(kernel, rows, storage, *more):
         asked["storage"] = storage
         return original(kernel, rows, storage, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifold, "gram_operator", spy)
+        patch.setattr(fitting, "gram_operator", spy)
         LapSVC(**MODERATE, solver="pcg", memory_limit="19MB", tol=0.1).fit(X, y)
         assert asked["storage"] == "tiled"
         LapSVC(**MODERATE, solver="pcg", memory_limit="30MB", tol=0.1).fit(X, y)

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVR
 
-import lapwing.estimators.manifold as manifold
+import lapwing.plan.manifold as manifold
 from helpers import reference
 from helpers.data import gaussian
 from lapwing import KNNGraph, LapSVR

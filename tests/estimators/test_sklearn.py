@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from lapwing.estimators.transductive import TransductiveClassifier
 from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import (
     check_classifiers_classes,
@@ -34,7 +35,6 @@ from lapwing import (
     SemiSupervisedClassifier,
     SemiSupervisedRegressor,
 )
-from lapwing.estimators.transductive import TransductiveClassifier
 
 FEW = (1e-2, 1.0)  # of a grid: the checks have all rows labelled
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")

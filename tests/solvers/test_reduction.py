@@ -25,11 +25,8 @@ from lapwing.solvers.reduction import (
     reduce_dense,
     smoothness_in_basis,
 )
-
 from lapwing.spaces import KernelSpace
-
 from lapwing.spaces.basis import cholesky_basis, expansion_of
-
 
 EPS = np.finfo(float).eps
 RATIOS = [0.0, 1e-8, 1e-4, 1.0, 1e4, 1e8]

@@ -24,6 +24,7 @@ from sklearn.manifold import TSNE
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from ..auto import SemiSupervisedClassifier
 from ..displays import AccuracyDisplay, TransductionDisplay, new_figure
 from ..estimators import (
     S3VC,
@@ -39,7 +40,6 @@ from ..estimators import (
     NystromLGCClassifier,
     PVMClassifier,
 )
-from ..auto import SemiSupervisedClassifier
 from ..model_selection import LapRLSClassifierCV, LapSVCCV
 from .demo_table import N_LABELLED, N_ROWS, demo_csv
 from .models import check_out, write_whole

@@ -149,10 +149,14 @@ def plan_landmarks(
     ``quadratic`` is whether the loss is; ``n_ratios`` counts the ratios γ_I/γ_A of a grid.
     """
     n, d, m, l = sizes.n, sizes.d, n_landmarks, sizes.labelled
-    if m > n or (kernel is not None and kernel.is_linear):
+    if kernel is not None and kernel.is_linear:
         raise ValueError(
-            "n_landmarks is for kernels that are not linear, and at most the number of rows "
-            f"({n}); got n_landmarks={m}"
+            "n_landmarks is for kernels that are not linear: use n_landmarks=None with linear and "
+            "cosine kernels"
+        )
+    if m > n:
+        raise ValueError(
+            f"n_landmarks must be at most the number of rows ({n}); got n_landmarks={m}"
         )
     work = basis_bytes(n, m, 0, 1) + 8 * 6 * m * l
     if n_ratios is not None:
