@@ -105,7 +105,7 @@ def choose(X, truth, labelled, order, graph):
         M, residual = block_solution(whole)
         for k, mu in product(EIGENVECTORS, SMOOTHNESS):
             columns = [*range(k), basis.shape[1]]
-            penalty = reduced_precision(values[:k], vectors[:, :k], 1, Lam, mu)
+            penalty = reduced_precision(values[:k], vectors[:, :k], 1, precision, mu)
             part = EmbeddedRidge(gram, ridge, basis[:, :k], penalty, index, targets, strength, True)
             held_out = part.step(1, M[:, columns], residual[:, columns], 0.0).leave_one_out()
             wrong = error(held_out.argmax(axis=1), truth[labelled])

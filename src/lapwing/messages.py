@@ -9,13 +9,15 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's code from which the library was called."""
-    frame, level = sys._getframe(1), 2
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level - 1 if frame is None else level)

@@ -63,6 +63,7 @@ def _validation_check(
     if not known.any():
         raise ValueError("no validation row is labelled: validation=(X_v, y_v) needs labels")
     X_v, y_v = X_v[known], y_v[known]
+    assert targets.classes is not None
     truth = np.searchsorted(targets.classes, y_v)
     truth[~np.isin(y_v, targets.classes)] = -1
 
