@@ -29,8 +29,7 @@ from .model_selection import (
     labeled_scorer,
 )
 from .persistence import ModelFileError, load, save, trusted_types
-
-__version__ = "0.1.0"
+from .version import __version__ as __version__
 
 #: For ``skops.io.load(path, trusted=lapwing.TRUSTED_TYPES)``.
 TRUSTED_TYPES: list[str] = trusted_types()

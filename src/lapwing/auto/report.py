@@ -13,6 +13,7 @@ from ..arrays.archive import plain
 from ..arrays.packing import expect
 from ..estimators.targets import Targets
 from ..solvers import decisions
+from ..version import __version__
 from . import limits
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .fit import Selected
@@ -315,8 +316,6 @@ def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) ->
 
 
 def _settings(settings: Any, setup: Setup) -> dict[str, Any]:
-    from .. import __version__
-
     seed = settings.random_state
     return {
         "class": type(settings).__name__,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from ..arrays.duplicates import representative_rows
-from ..estimators.checks import check_count
+from ..estimators.parameters import check_count
 from ..graphs import KNNGraph
 
 #: Share of the rows in the largest component from which eigenvectors of the graph make a map.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays.archive import ModelFileError, read_archive, write_archive
 from ..arrays.packing import expect, pack, unpack
 from ..estimators.model import Model
+from ..version import __version__
 from .types import known_types
 
 
@@ -49,8 +50,6 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
     >>> bool(np.all(again.decision_function(X) == model.decision_function(X)))
     True
     """
-    from .. import __version__
-
     if not isinstance(model, Model) or type(model).__name__ not in known_types:
         raise TypeError(
             f"a {type(model).__name__} cannot be kept in a model file, which is for estimators of "
