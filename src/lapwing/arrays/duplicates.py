@@ -107,6 +107,8 @@ def duplicate_groups(X: Any, rows: np.ndarray, least: int = 2) -> Iterator[np.nd
     group : ndarray of int
         Indices into X, ascending.
     """
+    if len(rows) < least:
+        return
     first = _first_equal(X, rows, _hash_rows(X, rows))
     by_group = rows[np.argsort(first, kind="stable")]
     _, counts = np.unique(first, return_counts=True)
