@@ -121,10 +121,10 @@ def _run_papers(arguments: argparse.Namespace) -> int:
             print(job.title + (f" ({job.thinned})" if job.thinned else ""))
         return 0
     records = _run("papers", arguments, jobs, data_needed=True)
-    chosen = [f"papers-{arguments.mode}"]
-    chosen += [paper.number for paper in papers] if arguments.paper else []
-    chosen += [arguments.table] if arguments.table else []
-    folder = arguments.out / "-".join(chosen)
+    parts = [f"papers-{arguments.mode}"]
+    parts += [paper.number for paper in papers] if arguments.paper else []
+    parts += [arguments.table] if arguments.table else []
+    folder = arguments.out / "-".join(parts)
     page, comparisons = report.write(folder, arguments.mode, papers, jobs, records, arguments.table)
     met, judged = report.score(comparisons)
     print(

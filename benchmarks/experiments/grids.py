@@ -66,6 +66,6 @@ def decided(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[values.argmax(axis=1)]
 
 
-def least(errors: np.ndarray, losses: np.ndarray) -> int:
+def smallest_error(errors: np.ndarray, losses: np.ndarray) -> int:
     """Return the index of the smallest error; ties are broken by the smallest loss."""
     return min(range(len(errors)), key=lambda k: (round(float(errors[k]), 9), losses[k]))

@@ -32,7 +32,7 @@ from lapwing.solvers import pcg
 from lapwing.spaces import KernelSpace
 
 from .data import DataFolder, error
-from .grids import WEIGHTS, ManifoldGrid, decided, least, one_vs_rest
+from .grids import WEIGHTS, ManifoldGrid, decided, one_vs_rest, smallest_error
 from .jobs import Job, Outcome, Paper
 from .melacci2011_splits import SETS, Split, gram_matrices, graph_of, kernel_of, splits
 from .published import parameters
@@ -116,7 +116,7 @@ def measure(
     if weights is None:
         by = _errors_by_fits if "PCG" in method else _errors_by_grid
         points = list(product(WEIGHTS, (0.0,) if method in SUPERVISED else WEIGHTS))
-        weights = _choose(splits(data, name, repeats), name, points, partial(by, method))
+        weights = _select(splits(data, name, repeats), name, points, partial(by, method))
         remark = f"selected γ_A {weights[0]:g}, γ_I {weights[1]:g}"
     for split in splits(data, name, repeats):
         for quantity, value in fit_and_measure(split, name, method, weights).items():
@@ -124,7 +124,7 @@ def measure(
     return Outcome(values, remark)
 
 
-def _choose(
+def _select(
     drawn: Iterator[Split],
     name: str,
     points: list[tuple[float, float]],
@@ -134,7 +134,7 @@ def _choose(
     totals = np.zeros((2, len(points)))
     for split in drawn:
         totals += np.array(list(errors(split, name, points))).T
-    return list(points[least(totals[0], totals[1])])
+    return list(points[smallest_error(totals[0], totals[1])])
 
 
 def _errors_by_grid(

@@ -180,15 +180,15 @@ def conditions(facts: Mapping[str, Any]) -> str:
     )
 
 
-def score(comparisons: list[Comparison], least: int = 1) -> tuple[int, int]:
+def score(comparisons: list[Comparison], min_repeats: int = 1) -> tuple[int, int]:
     """Return how many judged results are the same or better, and how many are judged.
 
-    A result in two tables counts once; results with fewer than ``least`` repeats do not count.
+    A result in two tables counts once; one with fewer repeats than ``min_repeats`` does not count.
     """
     verdicts = {
         (c.paper, c.row, c.method, c.quantity): c.verdict
         for c in comparisons
-        if c.difference is not None and c.repeats >= least
+        if c.difference is not None and c.repeats >= min_repeats
     }
     return sum(v != "worse" for v in verdicts.values()), len(verdicts)
 

@@ -91,7 +91,7 @@ def _missing(job: Job, data: DataFolder) -> dict[str, Any] | None:
 def _finished(
     jobs: list[Job], data: DataFolder, processes: int
 ) -> Generator[tuple[Job, dict[str, Any]], None, None]:
-    """Run jobs, so many at a time, and yield each with its record; closing it kills the rest."""
+    """Run jobs in parallel and yield each with its record; closing the generator kills the rest."""
     waiting = list(jobs)
     running: dict[Connection, tuple[Job, SpawnProcess]] = {}
     context = multiprocessing.get_context("spawn")

@@ -34,7 +34,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from lapwing.estimators import PVMClassifier
 
 from .data import DataFolder, error, few_labels
-from .grids import least
+from .grids import smallest_error
 from .jobs import Job, Outcome, Paper
 from .published import published_results
 from .zhang2009_methods import FOLDS, MethodGrid
@@ -139,7 +139,7 @@ def measure(data: DataFolder, name: str, method: str, draws: int, step: int) -> 
 
 def best(wrong: np.ndarray, loss: np.ndarray) -> tuple[int, int]:
     """Return the indices of the smallest error; ties go to the smallest loss."""
-    i, j = np.unravel_index(least(wrong.ravel(), loss.ravel()), wrong.shape)
+    i, j = np.unravel_index(smallest_error(wrong.ravel(), loss.ravel()), wrong.shape)
     return int(i), int(j)
 
 

@@ -18,7 +18,7 @@ from experiments import (
     zhang2009_methods,
 )
 from experiments.data import DataFolder, few_labels, mean_distance_gamma
-from experiments.grids import ManifoldGrid, decided, least, one_vs_rest
+from experiments.grids import ManifoldGrid, decided, one_vs_rest, smallest_error
 from lapwing import (
     S3VC,
     EigenfunctionClassifier,
@@ -79,7 +79,7 @@ def test_manifold_grid_agrees_with_the_estimators(loss, model, moons):
 
 
 def test_selection_of_a_grid_point():
-    assert least(np.array([2.0, 1.0, 1.0]), np.array([0.0, 3.0, 2.0])) == 2
+    assert smallest_error(np.array([2.0, 1.0, 1.0]), np.array([0.0, 3.0, 2.0])) == 2
 
 
 def test_decisions_of_one_and_of_many_columns():

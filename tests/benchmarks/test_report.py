@@ -1,4 +1,4 @@
-"""Figures are compared as the report says."""
+"""The comparison of published results with ours, and the report."""
 
 import json
 
@@ -159,7 +159,7 @@ def test_report(tmp_path):
         "missing",
     ]
     assert score(comparisons) == (1, 2)
-    assert score(comparisons, least=3) == (0, 0)
+    assert score(comparisons, min_repeats=3) == (0, 0)
     text = page.read_text(encoding="utf-8")
     assert "1 of 2 results (50%)" in text
     assert "| 2/3 2 | LapSVM path | accuracy | 58.4 ± 16 | 58.5 ± 0.71 | 2 |" in text

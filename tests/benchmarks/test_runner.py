@@ -127,9 +127,9 @@ def test_a_killed_run_loses_only_the_running_job(tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     time.sleep(1.0)  # the running job must not write any more
-    kept = store.read()
+    stored = store.read()
     begun = _started(tmp_path)
-    assert len(begun) - len(kept) <= 1
+    assert len(begun) - len(stored) <= 1
     running = begun[-1]
     _wait_until(lambda: not _alive(running["process"]))  # it ends with its parent
     subprocess.run(start, check=True, timeout=120, env=env)
@@ -139,7 +139,7 @@ def test_a_killed_run_loses_only_the_running_job(tmp_path):
     again = [number for number in set(runs) if runs.count(number) > 1]
     assert len(again) <= 1
     assert len(runs) <= 7
-    for record in kept.values():
+    for record in stored.values():
         assert store.read()[record["key"]] == record
 
 
