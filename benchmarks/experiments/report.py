@@ -183,7 +183,7 @@ def conditions(facts: Mapping[str, Any]) -> str:
 def score(comparisons: list[Comparison], min_repeats: int = 1) -> tuple[int, int]:
     """Return how many judged results are the same or better, and how many are judged.
 
-    A result in two tables counts once; results with fewer than ``min_repeats`` do not count.
+    A result in two tables counts once; one with fewer repeats than ``min_repeats`` does not count.
     """
     verdicts = {
         (c.paper, c.row, c.method, c.quantity): c.verdict
