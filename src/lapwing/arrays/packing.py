@@ -105,10 +105,10 @@ class _Packer:
             return self._array(value)
         if sp.issparse(value):
             return self._sparse(value)
-        if is_dataclass(value):
-            state = {field.name: getattr(value, field.name) for field in fields(value)}
-        elif hasattr(value, "to_state"):
+        if hasattr(value, "to_state"):
             state = value.to_state()
+        elif is_dataclass(value):
+            state = {field.name: getattr(value, field.name) for field in fields(value)}
         else:
             raise TypeError(f"{value!r} cannot be kept in a model file")
         page = {name: self.page(inner) for name, inner in state.items()}
@@ -195,13 +195,13 @@ class _Unpacker:
         cls = self._known[name]
         state = {str(key): self.value(inner) for key, inner in page["state"].items()}
         expect(all(_ATTRIBUTE.fullmatch(key) for key in state))
-        if is_dataclass(cls):
+        if hasattr(cls, "from_state"):
+            made = cls.from_state(state)
+        else:
             hints = _hints(cls)
             for key, inner in state.items():
                 expect(key in hints and _matches(inner, hints[key]), f"{key} of {name} is wrong")
             made = cls(**state)
-        else:
-            made = cls.from_state(state)  # type: ignore[attr-defined]
         if hasattr(made, "check_loaded"):
             made.check_loaded()
         self._objects[page["number"]] = made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from .selection import Candidate, blend
 from .setup import Setup
 
 
+@dataclass(repr=False, eq=False)
 class SemiSupervisedClassifier(Classifier):
     """Classifier for few labels and many unlabelled rows that needs no parameter.
 
@@ -103,24 +105,14 @@ class SemiSupervisedClassifier(Classifier):
     'manifold'
     """
 
-    def __init__(
-        self,
-        method: str = "auto",
-        *,
-        graph: Any = None,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        memory_limit: float | str | None = None,
-        callback: Progress | None = None,
-    ) -> None:
-        self.method = method
-        self.graph = graph
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.callback = callback
+    method: str = "auto"
+    _: KW_ONLY
+    graph: Any = None
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
+    memory_limit: float | str | None = None
+    callback: Progress | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select candidates and fit them to labelled and unlabelled rows.

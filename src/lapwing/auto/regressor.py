@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from .selection import Candidate
 from .setup import Setup
 
 
+@dataclass(repr=False, eq=False)
 class SemiSupervisedRegressor(Regressor):
     """Regressor for few targets and many rows without one that needs no parameter.
 
@@ -80,22 +82,13 @@ class SemiSupervisedRegressor(Regressor):
     True
     """
 
-    def __init__(
-        self,
-        method: str = "auto",
-        *,
-        graph: Any = None,
-        unlabeled: Any = np.nan,
-        random_state: Any = 0,
-        memory_limit: float | str | None = None,
-        callback: Progress | None = None,
-    ) -> None:
-        self.method = method
-        self.graph = graph
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.callback = callback
+    method: str = "auto"
+    _: KW_ONLY
+    graph: Any = None
+    unlabeled: Any = np.nan
+    random_state: Any = 0
+    memory_limit: float | str | None = None
+    callback: Progress | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select candidates and fit them to rows with and without targets.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from .targets import class_targets
 _LEAST_MASS = 0.5
 
 
+@dataclass(repr=False, eq=False)
 class AnchorGraphClassifier(Classifier):
     r"""Spreads labels over a graph in which rows are joined through anchors; linear in the rows.
 
@@ -116,26 +118,15 @@ class AnchorGraphClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        n_anchors: int = 500,
-        *,
-        n_neighbors: int = 3,
-        weights: str = "kernel",
-        reg_manifold: float = 0.1,
-        class_prior: Any = "equal",
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.reg_manifold = reg_manifold
-        self.class_prior = class_prior
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
+    n_anchors: int = 500
+    _: KW_ONLY
+    n_neighbors: int = 3
+    weights: str = "kernel"
+    reg_manifold: float = 0.1
+    class_prior: Any = "equal"
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from .run import direct_result
 from .targets import class_targets
 
 
+@dataclass(repr=False, eq=False)
 class EigenfunctionClassifier(Classifier):
     r"""Least squares on functions that are smooth where rows are dense; linear in the rows.
 
@@ -99,26 +101,15 @@ class EigenfunctionClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        n_bins: int = 50,
-        n_eigenfunctions: int = 64,
-        reg_labeled: float = 0.01,
-        bandwidth: float | None = None,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_bins = n_bins
-        self.n_eigenfunctions = n_eigenfunctions
-        self.reg_labeled = reg_labeled
-        self.bandwidth = bandwidth
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
+    n_components: int = 64
+    _: KW_ONLY
+    n_bins: int = 50
+    n_eigenfunctions: int = 64
+    reg_labeled: float = 0.01
+    bandwidth: float | None = None
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

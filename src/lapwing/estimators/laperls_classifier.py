@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from .targets import class_targets
 from .virtual_targets import check_embedding
 
 
+@dataclass(repr=False, eq=False)
 class LapERLSClassifier(Classifier):
     """Laplacian embedded least squares classifier for few labels and very many unlabelled rows.
 
@@ -144,50 +146,27 @@ class LapERLSClassifier(Classifier):
     'converged'
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        reg_labeled: float = 1e4,
-        reg_manifold: float = 100.0,
-        n_eigenvectors: int | None = None,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        graph: Any = None,
-        fit_intercept: bool = True,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-        callback: Callable[[Step], object] | None = None,
-    ) -> None:
-        self.C = C
-        self.reg_labeled = reg_labeled
-        self.reg_manifold = reg_manifold
-        self.n_eigenvectors = n_eigenvectors
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.graph = graph
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.memory_limit = memory_limit
-        self.callback = callback
+    _: KW_ONLY
+    C: float = 10.0
+    reg_labeled: float = 1e4
+    reg_manifold: float = 100.0
+    n_eigenvectors: int | None = None
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = -1
+    class_weight: Any = None
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    random_state: Any = 0
+    warm_start: bool = False
+    verbose: int = 0
+    memory_limit: float | str | None = None
+    callback: Callable[[Step], object] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

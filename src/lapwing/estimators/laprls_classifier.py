@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from .rows import Rows, check_rows
 from .targets import class_targets
 
 
+@dataclass(repr=False, eq=False)
 class LapRLSClassifier(Classifier):
     """Laplacian regularised least squares classifier for few labels and many unlabelled rows.
 
@@ -130,50 +132,27 @@ class LapRLSClassifier(Classifier):
     array(['left', 'right'], dtype='<U5')
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg_ambient: float = 1e-4,
-        reg_manifold: float = 1.0,
-        graph: Any = None,
-        fit_intercept: bool = True,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        solver: str = "auto",
-        stopping: str = "optimal",
-        n_landmarks: int | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-        callback: Callable[[Step], object] | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg_ambient = reg_ambient
-        self.reg_manifold = reg_manifold
-        self.graph = graph
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.solver = solver
-        self.stopping = stopping
-        self.n_landmarks = n_landmarks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.memory_limit = memory_limit
-        self.callback = callback
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_ambient: float = 1e-4
+    reg_manifold: float = 1.0
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = -1
+    class_weight: Any = None
+    solver: str = "auto"
+    stopping: str = "optimal"
+    n_landmarks: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    random_state: Any = 0
+    warm_start: bool = False
+    verbose: int = 0
+    memory_limit: float | str | None = None
+    callback: Callable[[Step], object] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from .rows import Rows, check_rows
 from .targets import quantity_targets
 
 
+@dataclass(repr=False, eq=False)
 class LapRLSRegressor(Regressor):
     """Laplacian regularised least squares regression for targets known for few rows.
 
@@ -120,46 +122,25 @@ class LapRLSRegressor(Regressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg_ambient: float = 1e-4,
-        reg_manifold: float = 0.1,
-        graph: Any = None,
-        fit_intercept: bool = True,
-        unlabeled: Any = np.nan,
-        solver: str = "auto",
-        n_landmarks: int | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-        callback: Callable[[Step], object] | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg_ambient = reg_ambient
-        self.reg_manifold = reg_manifold
-        self.graph = graph
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.solver = solver
-        self.n_landmarks = n_landmarks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.memory_limit = memory_limit
-        self.callback = callback
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_ambient: float = 1e-4
+    reg_manifold: float = 0.1
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = np.nan
+    solver: str = "auto"
+    n_landmarks: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    random_state: Any = 0
+    warm_start: bool = False
+    verbose: int = 0
+    memory_limit: float | str | None = None
+    callback: Callable[[Step], object] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.

@@ -6,6 +6,7 @@ rows → targets → graph → plan → reduction to the labelled rows → paths
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from .run import held_out_values, run_solver
 from .targets import class_targets, labelled_rows
 
 
+@dataclass(repr=False, eq=False)
 class LapSVCPath(Classifier):
     """Laplacian support vector machine for every λ at once: the exact solution path.
 
@@ -143,34 +145,19 @@ class LapSVCPath(Classifier):
     (3,)
     """
 
-    def __init__(
-        self,
-        rho: float = 1e-3,
-        *,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        lambda_min_ratio: float = 1e-4,
-        graph: Any = None,
-        fit_intercept: bool = True,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        cv: Any = 5,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.rho = rho
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.lambda_min_ratio = lambda_min_ratio
-        self.graph = graph
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.cv = cv
-        self.memory_limit = memory_limit
+    rho: float = 1e-3
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    lambda_min_ratio: float = 1e-4
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = -1
+    class_weight: Any = None
+    cv: Any = 5
+    memory_limit: float | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Follow the path of each class, and choose λ by cross-validation.

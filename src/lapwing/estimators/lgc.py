@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +35,7 @@ _HELD_OUT_ROWS = {"direct": 500, "iterative": 50}
 _HELD_OUT_ERROR = {"direct": 1e-10, "iterative": 1e-6}
 
 
+@dataclass(repr=False, eq=False)
 class LGCClassifier(Classifier):
     r"""Learning with local and global consistency: spreads labels along a graph, to its rows only.
 
@@ -138,30 +139,17 @@ class LGCClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.99,
-        *,
-        graph: Any = None,
-        solver: str = "auto",
-        class_prior: Any = None,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        memory_limit: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.graph = graph
-        self.solver = solver
-        self.class_prior = class_prior
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.memory_limit = memory_limit
+    alpha: float = 0.99
+    _: KW_ONLY
+    graph: Any = None
+    solver: str = "auto"
+    class_prior: Any = None
+    tol: float = 1e-10
+    max_iter: int = 1000
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
+    memory_limit: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from .run import direct_result
 from .targets import class_targets
 
 
+@dataclass(repr=False, eq=False)
 class NystromLGCClassifier(Classifier):
     r"""Local and global consistency with the Nyström method, in time linear in the rows.
 
@@ -113,32 +114,18 @@ class NystromLGCClassifier(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.99,
-        *,
-        n_landmarks: int = 500,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "local",
-        degree: float = 3,
-        coef0: float = 0.0,
-        class_prior: Any = None,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_landmarks = n_landmarks
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_prior = class_prior
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.memory_limit = memory_limit
+    alpha: float = 0.99
+    _: KW_ONLY
+    n_landmarks: int = 500
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "local"
+    degree: float = 3
+    coef0: float = 0.0
+    class_prior: Any = None
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
+    memory_limit: float | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

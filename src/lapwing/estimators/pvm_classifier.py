@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from .row_source import (
 from .targets import class_targets
 
 
+@dataclass(repr=False, eq=False)
 class PVMClassifier(Classifier):
     r"""Prototype vector machine: a few k-means centres carry the function and the graph.
 
@@ -135,42 +137,23 @@ class PVMClassifier(Classifier):
 
     _row_dtype = ROW_DTYPE
 
-    def __init__(
-        self,
-        loss: str = "squared",
-        *,
-        n_prototypes: int | str = "auto",
-        n_landmarks: int | None = None,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "local",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg_labeled: float | str = "scale",
-        reg_unlabeled: float = 0.0,
-        normalize_rows: bool = True,
-        labeled_weight: float = 1.0,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.n_prototypes = n_prototypes
-        self.n_landmarks = n_landmarks
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg_labeled = reg_labeled
-        self.reg_unlabeled = reg_unlabeled
-        self.normalize_rows = normalize_rows
-        self.labeled_weight = labeled_weight
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
-        self.memory_limit = memory_limit
+    loss: str = "squared"
+    _: KW_ONLY
+    n_prototypes: int | str = "auto"
+    n_landmarks: int | None = None
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "local"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_labeled: float | str = "scale"
+    reg_unlabeled: float = 0.0
+    normalize_rows: bool = True
+    labeled_weight: float = 1.0
+    unlabeled: Any = -1
+    class_weight: Any = None
+    random_state: Any = 0
+    verbose: int = 0
+    memory_limit: float | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from .targets import quantity_targets
 LOSS = "squared"
 
 
+@dataclass(repr=False, eq=False)
 class PVMRegressor(Regressor):
     r"""Prototype vector machine for regression, with targets of few rows.
 
@@ -124,38 +126,21 @@ class PVMRegressor(Regressor):
 
     _row_dtype = ROW_DTYPE
 
-    def __init__(
-        self,
-        *,
-        n_prototypes: int | str = "auto",
-        n_landmarks: int | None = None,
-        kernel: str | Callable = "rbf",
-        gamma: float | str = "local",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg_labeled: float | str = "scale",
-        reg_unlabeled: float = 0.0,
-        normalize_rows: bool = True,
-        labeled_weight: float = 1.0,
-        unlabeled: Any = np.nan,
-        random_state: Any = 0,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.n_prototypes = n_prototypes
-        self.n_landmarks = n_landmarks
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg_labeled = reg_labeled
-        self.reg_unlabeled = reg_unlabeled
-        self.normalize_rows = normalize_rows
-        self.labeled_weight = labeled_weight
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.verbose = verbose
-        self.memory_limit = memory_limit
+    _: KW_ONLY
+    n_prototypes: int | str = "auto"
+    n_landmarks: int | None = None
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "local"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_labeled: float | str = "scale"
+    reg_unlabeled: float = 0.0
+    normalize_rows: bool = True
+    labeled_weight: float = 1.0
+    unlabeled: Any = np.nan
+    random_state: Any = 0
+    verbose: int = 0
+    memory_limit: float | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.

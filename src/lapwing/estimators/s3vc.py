@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 LANDMARKS = ("random", "kmeans", "pca")
 
 
+@dataclass(repr=False, eq=False)
 class S3VC(Classifier):
     r"""Semi-supervised support vector machine: a boundary that avoids unlabelled rows.
 
@@ -155,60 +157,32 @@ class S3VC(Classifier):
     'converged'
     """
 
-    def __init__(
-        self,
-        kernel: str | Callable = "linear",
-        *,
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg: float = 1e-2,
-        reg_unlabeled: float = 1.0,
-        solver: str = "quasi-newton",
-        surrogate_gamma: float = 20.0,
-        unlabeled_sharpness: float = 3.0,
-        annealing: Sequence[float] = (1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0),
-        positive_ratio: Any = "labeled",
-        n_landmarks: int | None = None,
-        landmarks: str = "random",
-        fit_intercept: bool = True,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        n_init: int = 1,
-        calibration_folds: int = 5,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        verbose: int = 0,
-        memory_limit: float | str | None = None,
-        callback: Callable[[Step], object] | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg = reg
-        self.reg_unlabeled = reg_unlabeled
-        self.solver = solver
-        self.surrogate_gamma = surrogate_gamma
-        self.unlabeled_sharpness = unlabeled_sharpness
-        self.annealing = annealing
-        self.positive_ratio = positive_ratio
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.n_init = n_init
-        self.calibration_folds = calibration_folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.memory_limit = memory_limit
-        self.callback = callback
+    kernel: str | Callable = "linear"
+    _: KW_ONLY
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    reg: float = 1e-2
+    reg_unlabeled: float = 1.0
+    solver: str = "quasi-newton"
+    surrogate_gamma: float = 20.0
+    unlabeled_sharpness: float = 3.0
+    annealing: Sequence[float] = (1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0)
+    positive_ratio: Any = "labeled"
+    n_landmarks: int | None = None
+    landmarks: str = "random"
+    fit_intercept: bool = True
+    unlabeled: Any = -1
+    class_weight: Any = None
+    n_init: int = 1
+    calibration_folds: int = 5
+    tol: float = 1e-3
+    max_iter: int = 200
+    random_state: Any = 0
+    warm_start: bool = False
+    verbose: int = 0
+    memory_limit: float | str | None = None
+    callback: Callable[[Step], object] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..losses import SquaredLoss
 from .grid import GRID, fit_grid
 
 
+@dataclass(repr=False, eq=False)
 class LapRLSClassifierCV(Classifier):
     """`LapRLSClassifier` that chooses γ_A and γ_I by leave-one-out or cross-validation.
 
@@ -120,40 +122,22 @@ class LapRLSClassifierCV(Classifier):
     1.0
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Callable = "rbf",
-        gamma: Any = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        reg_ambient: Sequence[float] = GRID,
-        reg_manifold: Sequence[float] = GRID,
-        graph: Any = None,
-        fit_intercept: bool = True,
-        unlabeled: Any = -1,
-        class_weight: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        n_landmarks: int | None = None,
-        random_state: Any = 0,
-        memory_limit: float | str | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.reg_ambient = reg_ambient
-        self.reg_manifold = reg_manifold
-        self.graph = graph
-        self.fit_intercept = fit_intercept
-        self.unlabeled = unlabeled
-        self.class_weight = class_weight
-        self.cv = cv
-        self.scoring = scoring
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
-        self.memory_limit = memory_limit
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: Any = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_ambient: Sequence[float] = GRID
+    reg_manifold: Sequence[float] = GRID
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = -1
+    class_weight: Any = None
+    cv: Any = None
+    scoring: Any = None
+    n_landmarks: int | None = None
+    random_state: Any = 0
+    memory_limit: float | str | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the parameters by cross-validation over the labelled rows, and fit.
