@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -11,16 +10,13 @@ import numpy as np
 from ..arrays.packing import expect
 from ..estimators.calibration import probabilities
 from ..estimators.model import Classifier
-from ..estimators.parameters import check_choice, draw_seed
-from ..estimators.rows import Rows, check_rows
-from ..estimators.targets import Targets, class_targets
+from ..estimators.parameters import check_choice
+from ..estimators.rows import Rows
+from ..estimators.targets import Targets
 from ..solvers import decisions
 from . import shared
 from .families import FAMILIES
-from .fit import Blend, Progress, fit_blend, prepare, report_stage, select
-from .report import SelectionReport, after_refit, make_report
-from .selection import Candidate, blend
-from .setup import Setup
+from .fit import Progress, fit_default, report_stage
 
 
 @dataclass(repr=False, eq=False)
@@ -114,86 +110,20 @@ class SemiSupervisedClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select candidates and fit them to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
-        started = time.perf_counter()
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *FAMILIES))
-        rows = check_rows(self, X)
-        targets = self._check_targets(rows, y, sample_weight)
-        setup, families = prepare(self, rows.X, targets, draw_seed(self.random_state))
-        selected = select(self, setup, targets, families)
-        report_stage(self, "fitting the blend", 0.9)
-        candidates, folds = selected.candidates, selected.folds
-        blended = fit_blend(setup, candidates, targets)
-        temperature = 1.0
-        if folds.folds:
-            held_out = blend(folds, selected.trials, candidates).held_out
-            temperature = folds.fit_temperature(held_out)
-        seconds = time.perf_counter() - started
-        report = make_report(self, setup, targets, selected, blended.reach, seconds)
-        self._store(rows, targets, setup, candidates, blended, report, temperature, seconds)
-        report_stage(self, "done", 1.0)
-        return self
-
-    def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        """Fit the blend to other labels of the same rows, with the selection that was made.
-
-        The graph, the settings and their shares stay; `fit` compares the families again.
-        """
-        started = time.perf_counter()
-        rows = self._training_rows(self.X_fit_)
-        targets = self._check_targets(rows, y, self._targets.row_weights)
-        setup = self._setup.including(targets.index)
-        blended = fit_blend(setup, self.candidates_, targets)
-        report = after_refit(self.report_, targets, blended.reach)
-        seconds = time.perf_counter() - started
-        return self._store(
-            rows, targets, setup, self.candidates_, blended, report, self.temperature_, seconds
-        )
-
-    def _store(
-        self,
-        rows: Rows,
-        targets: Targets,
-        setup: Setup,
-        candidates: list[Candidate],
-        blended: Blend,
-        report: SelectionReport,
-        temperature: float,
-        seconds: float,
-    ) -> Self:
         assert targets.classes is not None
-        return self._set_fitted(
+        found = fit_default(self, rows.X, targets, refit=refit)
+        self._set_fitted(
             rows,
             targets,
-            blended.predictor,
-            shared.selection_result(report, seconds),
-            blended.values,
-            temperature_=temperature,
-            report_=report,
-            label_distributions_=probabilities(blended.values, temperature),
-            supervised_transduction_=targets.classes[decisions(blended.supervised).astype(int)],
-            **shared.fitted_attributes(setup, candidates, blended, targets.index),
+            found.solution,
+            temperature_=found.temperature,
+            label_distributions_=probabilities(found.solution.values, found.temperature),
+            supervised_transduction_=targets.classes[decisions(found.supervised).astype(int)],
         )
+        report_stage(self, "done", 1.0)
+        return self
 
     def _doubt(self) -> np.ndarray:
         """Return how unsure the model is of each training row, from 0 to 1."""

@@ -6,6 +6,7 @@ Knows neither classes nor quantities; the estimators say how values become answe
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..estimators.graph_choice import resolve_graph
+from ..estimators.parameters import draw_seed
+from ..estimators.run import Solution, direct_result
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..plan import plan_default
@@ -21,33 +24,15 @@ from ..spaces import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .families import MARGIN
 from .labels import Labels, draw_labels
+from .report import after_refit, make_report
 from .rows import ScaledInput, choose_rows
-from .selection import Candidate, Folds, Trial, best_of, judge, make_folds, only
+from .selection import Candidate, Folds, Selected, Trial, best_of, judge, make_folds, only
 from .setup import Setup, families_to_try
 
 logger = logging.getLogger("lapwing")
 
 #: Called with the name of a stage and the share that is done.
 Progress = Callable[[str, float], object]
-
-
-@dataclass(frozen=True)
-class Selected:
-    """What was tried and chosen.
-
-    Attributes
-    ----------
-    folds : Folds
-        On what candidates were compared.
-    trials : list of Trial
-        What their fold models predict.
-    candidates : list of Candidate
-        The same with scores and shares.
-    """
-
-    folds: Folds
-    trials: list[Trial]
-    candidates: list[Candidate]
 
 
 @dataclass(frozen=True)
@@ -68,6 +53,64 @@ class Blend:
     values: np.ndarray
     supervised: np.ndarray
     reach: np.ndarray
+
+
+@dataclass(frozen=True)
+class DefaultFit:
+    """What a fit of the default gives to an estimator.
+
+    Attributes
+    ----------
+    solution : Solution
+        The blend, with the fitted attributes of both estimators.
+    supervised : ndarray of shape (n, c)
+        Values of all training rows by the best supervised candidate.
+    temperature : float
+        Of the probabilities.
+    """
+
+    solution: Solution
+    supervised: np.ndarray
+    temperature: float
+
+
+def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> DefaultFit:
+    """Select candidates, fit them to all labels and add them up.
+
+    ``refit`` keeps the selection that was made, and with it the graph, the settings and their
+    shares.
+    """
+    started = time.perf_counter()
+    if refit:
+        setup, candidates = model._setup.including(targets.index), model.candidates_
+        blend, temperature = (
+            fit_blend(setup, candidates, targets),
+            getattr(model, "temperature_", 1.0),
+        )
+        report = after_refit(model.report_, targets, blend.reach)
+    else:
+        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
+        selected = select(model, setup, targets, families)
+        report_stage(model, "fitting the blend", 0.9)
+        candidates, temperature = selected.candidates, selected.temperature
+        blend = fit_blend(setup, candidates, targets)
+        seconds = time.perf_counter() - started
+        report = make_report(model, setup, targets, selected, blend.reach, seconds)
+    n_tried, message = len(candidates), report.reason
+    result = direct_result("selection", started, passes=0, message=message, n_iter=n_tried)
+    attributes = {
+        "_setup": setup,
+        "X_fit_": setup.rows.X,
+        "graph_": setup.graph,
+        "scaling_": setup.rows.scaling,
+        "candidates_": candidates,
+        "n_duplicates_": setup.rows.n_duplicates,
+        "label_reach_": blend.reach,
+        "labelled_": targets.index,
+        "report_": report,
+    }
+    solution = Solution(blend.predictor, result, blend.values, attributes=attributes)
+    return DefaultFit(solution, blend.supervised, temperature)
 
 
 def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, list[str]]:

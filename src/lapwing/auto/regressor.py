@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from ..estimators.model import Regressor
-from ..estimators.parameters import check_choice, draw_seed
-from ..estimators.rows import Rows, check_rows
-from ..estimators.targets import Targets, quantity_targets
+from ..estimators.parameters import check_choice
+from ..estimators.rows import Rows
+from ..estimators.targets import Targets
 from . import shared
 from .families import FAMILIES, MARGIN
-from .fit import Blend, Progress, fit_blend, prepare, report_stage, select
-from .report import SelectionReport, after_refit, make_report
-from .selection import Candidate
-from .setup import Setup
+from .fit import Progress, fit_default, report_stage
 
 
 @dataclass(repr=False, eq=False)
@@ -90,70 +86,13 @@ class SemiSupervisedRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Select candidates and fit them to rows with and without targets.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of rows without a target are not used.
-
-        Returns
-        -------
-        self
-        """
-        started = time.perf_counter()
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
-        rows = check_rows(self, X)
-        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
-        setup, families = prepare(self, rows.X, targets, draw_seed(self.random_state))
-        selected = select(self, setup, targets, families)
-        report_stage(self, "fitting the blend", 0.9)
-        blended = fit_blend(setup, selected.candidates, targets)
-        seconds = time.perf_counter() - started
-        report = make_report(self, setup, targets, selected, blended.reach, seconds)
-        self._store(rows, targets, setup, selected.candidates, blended, report, seconds)
+        found = fit_default(self, rows.X, targets, refit=refit)
+        supervised = found.supervised[:, 0]
+        self._set_fitted(rows, targets, found.solution, supervised_transduction_=supervised)
         report_stage(self, "done", 1.0)
         return self
-
-    def _refit(self, y: np.ndarray) -> Self:
-        """Fit the blend to other targets of the same rows, with the selection that was made.
-
-        The graph, the settings and their shares stay; `fit` compares the families again.
-        """
-        started = time.perf_counter()
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        targets = quantity_targets(y, rows.X, weights, unlabeled=self.unlabeled)
-        setup = self._setup.including(targets.index)
-        blended = fit_blend(setup, self.candidates_, targets)
-        report = after_refit(self.report_, targets, blended.reach)
-        seconds = time.perf_counter() - started
-        return self._store(rows, targets, setup, self.candidates_, blended, report, seconds)
-
-    def _store(
-        self,
-        rows: Rows,
-        targets: Targets,
-        setup: Setup,
-        candidates: list[Candidate],
-        blended: Blend,
-        report: SelectionReport,
-        seconds: float,
-    ) -> Self:
-        return self._set_fitted(
-            rows,
-            targets,
-            blended.predictor,
-            shared.selection_result(report, seconds),
-            blended.values,
-            report_=report,
-            supervised_transduction_=blended.supervised[:, 0],
-            **shared.fitted_attributes(setup, candidates, blended, targets.index),
-        )
 
     def _doubt(self) -> np.ndarray:
         """Return where supervised and semi-supervised predictions differ, or no target reaches."""

@@ -16,12 +16,12 @@ from ..solvers import decisions
 from ..version import __version__
 from . import limits
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
-from .fit import Selected
 from .selection import (
     AGREEMENT_LABELS,
     LEAD,
     Candidate,
     Folds,
+    Selected,
     Trial,
     best_of,
     blend,

@@ -185,6 +185,33 @@ class Folds:
         return fit_temperature(held_out, self.labels.codes[index], weights)
 
 
+@dataclass(frozen=True)
+class Selected:
+    """What was tried and chosen.
+
+    Attributes
+    ----------
+    folds : Folds
+        On what candidates were compared.
+    trials : list of Trial
+        What their fold models predict.
+    candidates : list of Candidate
+        The same with scores and shares.
+    """
+
+    folds: Folds
+    trials: list[Trial]
+    candidates: list[Candidate]
+
+    @property
+    def temperature(self) -> float:
+        """Factor of the blend's values in probabilities of classes."""
+        if self.folds.labels.codes is None or not self.folds.folds:
+            return 1.0
+        held_out = blend(self.folds, self.trials, self.candidates).held_out
+        return self.folds.fit_temperature(held_out)
+
+
 def judge(folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     """Return the candidates of all trials, scored, with their shares in the decision."""
     candidates = []

@@ -14,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..arrays.packing import expect
-from ..solvers import SolverResult
 from .families import FAMILIES, known_settings
-from .fit import Blend
 from .report import SelectionReport
 from .selection import Candidate
 from .setup import Setup
@@ -81,37 +79,6 @@ def map_points(self: Any) -> np.ndarray:
 def map_kind(self: Any) -> str:
     """What ``map_`` shows."""
     return self._row_map[1]
-
-
-def fitted_attributes(
-    setup: Setup, candidates: list[Candidate], blend: Blend, index: np.ndarray
-) -> dict[str, Any]:
-    """Return the fitted attributes of both estimators."""
-    return {
-        "_setup": setup,
-        "X_fit_": setup.rows.X,
-        "graph_": setup.graph,
-        "scaling_": setup.rows.scaling,
-        "candidates_": candidates,
-        "n_duplicates_": setup.rows.n_duplicates,
-        "label_reach_": blend.reach,
-        "labelled_": index,
-    }
-
-
-def selection_result(report: SelectionReport, seconds: float) -> SolverResult:
-    """Return how a fit ended, in the words of its report."""
-    return SolverResult(
-        status="converged",
-        message=report.reason,
-        solver="selection",
-        n_iter=len(report.candidates),
-        objective=None,
-        gap=None,
-        passes=0,
-        seconds=seconds,
-        history=[],
-    )
 
 
 def check_candidates(model: Any) -> None:

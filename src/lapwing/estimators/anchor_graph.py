@@ -18,9 +18,9 @@ from .class_mass import check_prior, class_scales
 from .graph_choice import label_reach
 from .model import Classifier
 from .parameters import check_choice, check_count, check_positive, draw_seed
-from .rows import Rows, check_magnitude, check_rows
-from .run import direct_result
-from .targets import class_targets
+from .rows import Rows
+from .run import Solution, direct_result
+from .targets import Targets
 
 #: Sum of the values of a class over all rows that is large enough to divide by.
 _LEAST_MASS = 0.5
@@ -128,43 +128,16 @@ class AnchorGraphClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
+    _square_dtype = "own"
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_count("n_anchors", self.n_anchors)
         check_count("n_neighbors", self.n_neighbors)
         check_positive("reg_manifold", self.reg_manifold)
         check_choice("weights", self.weights, WEIGHTS)
-        rows = check_rows(self, X)
-        check_magnitude(rows.X)
-        return self._fit(rows, y, sample_weight)
-
-    def _fit(
-        self,
-        rows: Rows,
-        y: Any,
-        sample_weight: Any,
-        joined: tuple[AnchorGraph, sp.csr_array] | None = None,
-    ) -> Self:
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
         check_prior(self.class_prior, targets)
-        started, passes = time.perf_counter(), 0 if joined else 1
-        graph, Z = joined or self._join_rows(rows.X)
+        started, passes = time.perf_counter(), 0 if refit else 1
+        graph, Z = (self.graph_, self._Z) if refit else self._join_rows(rows.X)
         component = anchor_components(Z)[Z.indices[Z.indptr[:-1]]]
         reach = label_reach(
             component,
@@ -186,13 +159,12 @@ class AnchorGraphClassifier(Classifier):
             advice=", lower reg_manifold",
         )
         coef = one_column(smoother.coef * scales.factors)
+        result = direct_result("cholesky", started, passes=passes)
+        held_out = one_column(smoother.held_out * scales.held_out)
         return self._set_fitted(
             rows,
             targets,
-            AnchorMixture(graph, coef),
-            direct_result("cholesky", started, passes=passes),
-            np.asarray(Z @ coef),
-            one_column(smoother.held_out * scales.held_out),
+            Solution(AnchorMixture(graph, coef), result, np.asarray(Z @ coef), held_out),
             graph_=graph,
             anchors_=graph.anchors,
             coef_=coef.T,
@@ -209,6 +181,5 @@ class AnchorGraphClassifier(Classifier):
         anchors = np.unique(kmeans_landmarks(X, plan.n_points, rng), axis=0)
         return AnchorGraph.build(X, anchors, min(self.n_neighbors, len(anchors)), self.weights)
 
-    def _refit(self, y: np.ndarray) -> Self:
-        rows = self._training_rows(self._Z)  # all that is kept of the rows, and needed
-        return self._fit(rows, y, self._targets.row_weights, (self.graph_, self._Z))
+    def _kept_rows(self) -> Any:
+        return self._Z

@@ -13,9 +13,9 @@ from ..solvers import fit_smoother
 from ..spaces import EigenfunctionSeries
 from .model import Classifier
 from .parameters import check_count, check_positive
-from .rows import Rows, check_magnitude, check_rows
-from .run import direct_result
-from .targets import class_targets
+from .rows import Rows
+from .run import Solution, direct_result
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -111,40 +111,19 @@ class EigenfunctionClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
+    _square_dtype = "own"
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_count("n_components", self.n_components)
         check_count("n_bins", self.n_bins, lowest=2)
         check_count("n_eigenfunctions", self.n_eigenfunctions)
         check_positive("reg_labeled", self.reg_labeled)
         if self.bandwidth is not None:
             check_positive("bandwidth", self.bandwidth)
-        rows = check_rows(self, X)
-        check_magnitude(rows.X)
-        return self._fit(rows, y, sample_weight)
-
-    def _fit(
-        self, rows: Rows, y: Any, sample_weight: Any, basis: EigenfunctionBasis | None = None
-    ) -> Self:
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
         started, passes = time.perf_counter(), 1
-        if basis is None:
+        if refit:
+            basis = self.basis_
+        else:
             sizes = self.n_components, self.n_bins, self.n_eigenfunctions
             basis = EigenfunctionBasis.build(rows.X, *sizes, self.bandwidth)
             passes = 5  # mean, axes, ends and counts of the histograms, values
@@ -155,23 +134,17 @@ class EigenfunctionClassifier(Classifier):
             np.diag(basis.eigenvalues),
         )
         predictor = EigenfunctionSeries(basis, smoother.coef)
+        result = direct_result("cholesky", started, passes=passes)
         return self._set_fitted(
             rows,
             targets,
-            predictor,
-            direct_result("cholesky", started, passes=passes),
-            predictor.values(rows.X),
-            smoother.held_out,
+            Solution(predictor, result, predictor.values(rows.X), smoother.held_out),
             basis_=basis,
             eigenvalues_=basis.eigenvalues,
             bandwidth_=basis.bandwidth,
             coef_=smoother.coef.T,
             X_fit_=rows.X,
         )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.basis_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

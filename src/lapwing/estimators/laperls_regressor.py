@@ -14,8 +14,8 @@ from .graph_choice import regression_graph
 from .manifold import graph_of_rows, previous_solution
 from .model import Regressor
 from .parameters import check_choice
-from .rows import Rows, check_rows
-from .targets import quantity_targets
+from .rows import Rows
+from .targets import Targets
 from .virtual_targets import check_embedding
 
 
@@ -157,42 +157,10 @@ class LapERLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows with and without targets.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the targets; those of rows without a target are not used.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(check_rows(self, X), y, sample_weight, self.graph, warm=self.warm_start)
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any, *, warm: bool) -> Self:
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_choice("solver", self.solver, ("auto", "direct", "cg"))
-        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
-        graph, reach = graph_of_rows(self, graph, rows.X, targets, regression_graph())
-        start = previous_solution(self, rows.X, warm)
+        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)
-        return self._set_fitted(
-            rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            graph_=graph,
-            label_reach_=reach,
-            **found.attributes,
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_, warm=True)
+        return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from ..graphs import KNNGraph
 from ..solvers import Step
 from .manifold import graph_of_rows, previous_solution
 from .model import Classifier
 from .parameters import check_not_negative
-from .rows import Rows, check_rows
-from .targets import class_targets
+from .rows import Rows
+from .targets import Targets
 from .tube import fit_tube
 from .virtual_targets import check_embedding
 
@@ -163,45 +161,10 @@ class LapESVC(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the labels; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(check_rows(self, X), y, sample_weight, self.graph, warm=self.warm_start)
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any, *, warm: bool) -> Self:
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_not_negative("epsilon", self.epsilon)
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
-        graph, reach = graph_of_rows(self, graph, rows.X, targets, KNNGraph())
-        start = previous_solution(self, rows.X, warm)
+        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)
-        return self._set_fitted(
-            rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            found.held_out,
-            graph_=graph,
-            label_reach_=reach,
-            **found.attributes,
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_, warm=True)
+        return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)

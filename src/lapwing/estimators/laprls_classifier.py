@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from ..graphs import KNNGraph
 from ..losses import SquaredLoss
 from ..solvers import Step
@@ -15,8 +13,8 @@ from .early_stopping import early_stopping
 from .manifold import check_regularization, fit_manifold, graph_of_rows, previous_solution
 from .model import Classifier
 from .parameters import check_choice
-from .rows import Rows, check_rows
-from .targets import class_targets
+from .rows import Rows
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -164,7 +162,7 @@ class LapRLSClassifier(Classifier):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
+            Weights of the labelled rows; those of unlabelled rows are not used.
         validation : tuple (X_v, y_v), optional
             Labelled rows for ``stopping="validation"`` and ``"mixed"``.
 
@@ -172,44 +170,21 @@ class LapRLSClassifier(Classifier):
         -------
         self
         """
-        rows = check_rows(self, X)
-        return self._fit(rows, y, sample_weight, validation, self.graph, warm=self.warm_start)
+        rows = self._check_rows(X)
+        return self._fit(rows, self._check_targets(rows, y, sample_weight), validation)
 
     def _fit(
-        self, rows: Rows, y: Any, sample_weight: Any, validation: Any, graph: Any, *, warm: bool
+        self, rows: Rows, targets: Targets, validation: Any = None, *, refit: bool = False
     ) -> Self:
         check_choice("solver", self.solver, ("auto", "direct", "pcg"))
-        loss = SquaredLoss()
         check_regularization(self)
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
-        graph, reach = graph_of_rows(self, graph, rows.X, targets, KNNGraph())
-        start = previous_solution(self, rows.X, warm)
+        validation = self._validation if refit else validation
         rules = early_stopping(self, rows, targets, validation)
+        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(
-            self,
-            rows.X,
-            targets,
-            loss,
-            graph,
-            start,
-            reg_ambient=self.reg_ambient,
-            rules=rules,
+            self, rows.X, targets, SquaredLoss(), graph, start, reg_ambient=weight, rules=rules
         )
         return self._set_fitted(
-            rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            found.held_out,
-            graph_=graph,
-            label_reach_=reach,
-            _validation=validation,
-            **found.attributes,
+            rows, targets, found, graph_=graph, label_reach_=reach, _validation=validation
         )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self._validation, self.graph_, warm=True)

@@ -29,9 +29,9 @@ from .path_problem import (
     step_at,
     with_midpoints,
 )
-from .rows import Rows, check_new_rows, check_rows
-from .run import held_out_values, run_solver
-from .targets import class_targets, labelled_rows
+from .rows import Rows, check_new_rows
+from .run import Solution, held_out_values, run_solver
+from .targets import Targets, labelled_rows
 
 
 @dataclass(repr=False, eq=False)
@@ -159,33 +159,12 @@ class LapSVCPath(Classifier):
     cv: Any = 5
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Follow the path of each class, and choose λ by cross-validation.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_positive("rho", self.rho)
         check_share("lambda_min_ratio", self.lambda_min_ratio)
-        return self._fit(check_rows(self, X), y, sample_weight, self.graph)
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any) -> Self:
-        X = rows.X
-        targets = class_targets(
-            y, X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
+        X, start = rows.X, self.graph_ if refit else self.graph
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        graph = resolve_graph(graph, X, regression_graph(), precomputed)
+        graph = resolve_graph(start, X, regression_graph(), precomputed)
         reach = label_reach(graph.component_, targets.index)
         kernel, sizes = resolve_kernel(self, X), Sizes.of(X, targets.values)
         plan = plan_path(kernel, sizes, memory_limit=self.memory_limit)
@@ -196,25 +175,19 @@ class LapSVCPath(Classifier):
         step = step_at(self, problem, paths, chosen["lambda_"])
         step, result = run_solver(self, "path", iter([step]), step.iteration + 1)
         f = step.function
+        predictor = expansion_predictor(kernel, X, f.coef, f.intercept)
+        held_out = held_out_values(step, targets.index)
         return self._set_fitted(
             rows,
             targets,
-            expansion_predictor(kernel, X, f.coef, f.intercept),
-            result,
-            f.values,
-            held_out_values(step, targets.index),
+            Solution(predictor, result, f.values, held_out, kernel_attributes(kernel, X, f)),
             graph_=graph,
             label_reach_=reach,
             labelled_=targets.index,
             _functions=PathFunctions(paths, problem.reduction.coefficients),
             **paths.attributes(),
             **chosen,
-            **kernel_attributes(kernel, X, f),
         )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_)
 
     def decision_function(self, X: Any, lam: Any = None) -> np.ndarray:
         """Return the values of f at a λ: one column per class, or one number for two classes.

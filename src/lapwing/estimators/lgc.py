@@ -23,9 +23,9 @@ from .class_mass import check_prior, class_scales
 from .graph_choice import label_reach, resolve_graph
 from .model import Classifier
 from .parameters import check_choice, check_count, check_positive, check_share, draw_seed
-from .rows import Rows, check_magnitude, check_rows
-from .run import direct_result
-from .targets import Targets, class_targets
+from .rows import Rows
+from .run import Solution, direct_result
+from .targets import Targets
 
 SOLVERS = ("auto", "direct", "iterative")
 #: Labelled rows whose own label is left out for the temperature, at one solve each; of more rows a
@@ -151,36 +151,15 @@ class LGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
+    _square_dtype = "own"
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the labels; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_share("alpha", self.alpha)
         check_choice("solver", self.solver, SOLVERS)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
-        rows = check_rows(self, X)
-        check_magnitude(rows.X)
-        return self._fit(rows, y, sample_weight, self.graph)
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, graph: Any) -> Self:
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
         check_prior(self.class_prior, targets)
-        graph = resolve_graph(graph, rows.X, KNNGraph())
+        graph = resolve_graph(self.graph_ if refit else self.graph, rows.X, KNNGraph())
         reach = label_reach(graph.component_, targets.index, "they get the class of the prior")
         spread = _spread_labels(self, graph.affinity_, targets, reach)
         mass = spread.F.sum(axis=0)
@@ -188,17 +167,14 @@ class LGCClassifier(Classifier):
         held_out, held_out_mass = _without_own_label(self, spread, mass, targets, sample)
         scales = class_scales(self.class_prior, targets, mass, held_out_mass, sample=sample)
         shares = _distributions(spread.F, scales.factors, scales.shares)
-        held_out = _distributions(held_out, scales.held_out, scales.held_out_shares)
+        held_out = one_column(_distributions(held_out, scales.held_out, scales.held_out_shares))
         values, index = one_column(shares), targets.index[sample]
+        weights = targets.row_weights[index]
         return self._set_fitted(
             rows,
             targets,
-            RowLookup(rows.X, values),
-            spread.result,
-            values,
-            temperature_=fit_temperature(
-                one_column(held_out), targets.given[index], targets.row_weights[index]
-            ),
+            Solution(RowLookup(rows.X, values), spread.result, values),
+            temperature_=fit_temperature(held_out, targets.given[index], weights),
             label_distributions_=shares,
             class_mass_=mass / mass.sum(),
             label_reach_=reach,
@@ -206,10 +182,6 @@ class LGCClassifier(Classifier):
             solver_=spread.solver,
             X_fit_=rows.X,
         )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Every station is a value; nothing is stored on the estimator before the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,37 +51,11 @@ from ..spaces import (
 from .graph_choice import label_reach, resolve_graph
 from .kernel_choice import resolve_kernel
 from .parameters import check_count, check_not_negative, check_positive, draw_seed
-from .run import WarmStart, held_out_values, run_solver
+from .run import Solution, WarmStart, held_out_values, run_solver
 from .targets import Targets
 
 #: Makes stopping rules from the function that a step stands for.
 Rules = Callable[[Callable[[Step], Predictor]], Sequence[StoppingRule]]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What a solve gives to an estimator.
-
-    Attributes
-    ----------
-    predictor : Predictor
-        The function of any row.
-    values : ndarray of shape (n, c)
-        Its values on the training rows.
-    held_out : ndarray of shape (l, c) or None
-        Values of the labelled rows, each without its own label where that is known; None where
-        the calibration of the last fit is kept.
-    result : SolverResult
-        How the solver ended.
-    attributes : dict
-        Fitted attributes of kernel models, by name.
-    """
-
-    predictor: Predictor
-    values: np.ndarray
-    held_out: np.ndarray | None
-    result: SolverResult
-    attributes: dict[str, Any]
 
 
 def fit_manifold(
@@ -175,20 +149,23 @@ def fit_manifold(
 
 
 def graph_of_rows(
-    settings: Any, graph: Any, X: Any, targets: Targets, default: KNNGraph
+    model: Any, X: Any, targets: Targets, default: KNNGraph, refit: bool
 ) -> tuple[KNNGraph, np.ndarray]:
-    """Return the graph fitted to the rows, and which of them a label reaches."""
-    precomputed = isinstance(settings.kernel, str) and settings.kernel == "precomputed"
-    fitted = resolve_graph(graph, X, default, precomputed)
-    used = np.max(settings.reg_manifold) > 0
+    """Return the graph fitted to the rows, and which of them a label reaches.
+
+    ``refit`` takes the graph of the last fit.
+    """
+    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    fitted = resolve_graph(model.graph_ if refit else model.graph, X, default, precomputed)
+    used = np.max(model.reg_manifold) > 0
     consequence = "their predictions rest on the kernel alone" if used else ""
     return fitted, label_reach(fitted.component_, targets.index, consequence)
 
 
-def previous_solution(model: Any, X: Any, warm: bool) -> WarmStart | None:
+def previous_solution(model: Any, X: Any, refit: bool) -> WarmStart | None:
     """Return the solution of the last fit, if it is wanted and belongs to rows of this shape."""
     start = getattr(model, "_start", None)
-    if not warm or start is None or model.X_fit_.shape != X.shape:
+    if not (refit or model.warm_start) or start is None or model.X_fit_.shape != X.shape:
         return None
     return start if X is model.X_fit_ else replace(start, centres=None)
 
@@ -283,7 +260,7 @@ def _kernel_solution(
     attributes = {**kernel_attributes(kernel, X, f, start.centres), "_start": start}
     points = X if start.centres is None else start.centres
     predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
-    return Solution(predictor, f.values, held_out, result, attributes)
+    return Solution(predictor, result, f.values, held_out, attributes)
 
 
 def expansion_predictor(

@@ -104,12 +104,12 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
         calibrated=kept or len(columns.folds) > 0,
     )
     held_out = None if kept else held_out_values(step, targets.index)
-    return Solution(predictor, f.values, held_out, result, attributes)
+    return Solution(predictor, result, f.values, held_out, attributes)
 
 
-def previous_margin(model: Any, X: Any, warm: bool) -> MarginStart | None:
+def previous_margin(model: Any, X: Any, refit: bool) -> MarginStart | None:
     """Return what the last fit left, if it is wanted and means the same for these rows."""
-    start = previous_solution(model, X, warm)
+    start = previous_solution(model, X, refit)
     if not isinstance(start, MarginStart) or start.basis != _basis(model):
         return None
     return start

@@ -16,27 +16,35 @@ from sklearn.utils.validation import check_is_fitted
 from ..solvers import SolverResult, decisions
 from ..spaces import Predictor
 from .calibration import fit_temperature, probabilities
-from .rows import FLOATS, Rows, check_new_rows
-from .targets import Targets
+from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
+from .run import Solution
+from .targets import Targets, class_targets, quantity_targets
 
 
 class Model(BaseEstimator):
     """Base of all estimators. A fit leaves nothing behind unless it succeeds.
 
-    An estimator implements `fit`, and ``_refit(y)``, which fits to the same rows with other labels.
+    An estimator implements ``_fit(rows, targets, refit=False)``, which ends with `_set_fitted`.
+    ``refit`` means that the rows are those of the last fit, whose graph and landmarks stay.
     """
 
     predictor_: Predictor
     result_: SolverResult
+    X_fit_: Any
     _targets: Targets
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
+    #: Precision in which squares of their values must not overflow: "own", a type, or None.
+    _square_dtype: Any = None
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
 
-    def _refit(self, y: np.ndarray) -> Self:
-        raise NotImplementedError(f"{type(self).__name__} must implement _refit")
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        raise NotImplementedError(f"{type(self).__name__} must implement _fit")
+
+    def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
+        raise NotImplementedError(f"{type(self).__name__} must implement _check_targets")
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
@@ -55,20 +63,36 @@ class Model(BaseEstimator):
         self
         """
         check_is_fitted(self, "predictor_")
-        return self._refit(self._targets.with_labels(index, y))
+        rows, labels = self._training_rows(), self._targets.with_labels(index, y)
+        return self._fit(
+            rows, self._check_targets(rows, labels, self._targets.row_weights), refit=True
+        )
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
         return self.predictor_.values(self._new_rows(X))
 
+    def _check_rows(self, X: Any) -> Rows:
+        """Return training rows, checked."""
+        rows = check_rows(self, X, dtype=self._row_dtype)
+        check_magnitude(rows.X, self._square_dtype)
+        return rows
+
     def _new_rows(self, X: Any) -> Any:
         """Return rows to predict, checked."""
-        return check_new_rows(self, X, dtype=self._row_dtype)
+        X = check_new_rows(self, X, dtype=self._row_dtype)
+        check_magnitude(X, self._square_dtype)
+        return X
 
-    def _training_rows(self, X: Any) -> Rows:
-        """Return the rows of the last fit as `check_rows` would."""
-        return Rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+    def _training_rows(self) -> Rows:
+        """Return the rows of the last fit."""
+        names = getattr(self, "feature_names_in_", None)
+        return Rows(self._kept_rows(), self.n_features_in_, names)
+
+    def _kept_rows(self) -> Any:
+        """Return what is kept of the training rows."""
+        return self.X_fit_
 
     def _replace_fitted(self, **attributes: Any) -> Self:
         """Set all fitted attributes at once; those of an earlier fit are removed.
@@ -119,23 +143,44 @@ class Classifier(ClassifierMixin, Model):
     transduction_: np.ndarray
     temperature_: float
 
-    def _set_fitted(
-        self,
-        rows: Rows,
-        targets: Targets,
-        predictor: Predictor,
-        result: SolverResult,
-        values: np.ndarray,
-        held_out: np.ndarray | None = None,
-        **attributes: Any,
-    ) -> Self:
-        """Store a fit.
+    # Set by the estimators.
+    unlabeled: Any
+    class_weight: Any
 
-        ``values`` are decision values of all rows, shape (n, columns), or their class codes, shape
-        (n,). ``held_out`` are the values of the labelled rows, each without its own label, for the
-        temperature of the probabilities; it may be given as ``temperature_`` instead.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows, labelled or not.
+        y : array of shape (n,)
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._check_rows(X)
+        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+
+    def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
+        return class_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+
+    def _set_fitted(
+        self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
+    ) -> Self:
+        """Store a fit: its solution, and attributes besides.
+
+        The temperature of the probabilities is fitted to the held-out values of the solution. Where
+        there are none, it is among the attributes.
         """
         assert targets.classes is not None
+        values, held_out = solution.values, solution.held_out
         codes = values if values.ndim == 1 else decisions(values).astype(int)
         codes = np.where(targets.labelled, targets.given, codes)
         if held_out is not None:
@@ -146,12 +191,13 @@ class Classifier(ClassifierMixin, Model):
         return self._replace_fitted(
             **rows.attributes,
             classes_=targets.classes,
-            predictor_=predictor,
-            result_=result,
-            n_iter_=result.n_iter,
+            predictor_=solution.predictor,
+            result_=solution.result,
+            n_iter_=solution.result.n_iter,
             transduction_=targets.classes[codes],
             _targets=targets,
             **attributes,
+            **solution.attributes,
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -188,24 +234,44 @@ class Regressor(RegressorMixin, Model):
 
     transduction_: np.ndarray
 
+    # Set by the estimators.
+    unlabeled: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows with and without targets.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
+            All rows.
+        y : array of shape (n,)
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows with a target; others are not used.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._check_rows(X)
+        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+
+    def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
+        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+
     def _set_fitted(
-        self,
-        rows: Rows,
-        targets: Targets,
-        predictor: Predictor,
-        result: SolverResult,
-        values: np.ndarray,
-        **attributes: Any,
+        self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
-        """Store a fit; ``values`` are those of all rows, shape (n, 1)."""
+        """Store a fit: its solution, and attributes besides."""
         return self._replace_fitted(
             **rows.attributes,
-            predictor_=predictor,
-            result_=result,
-            n_iter_=result.n_iter,
-            transduction_=np.where(targets.labelled, targets.given, values[:, 0]),
+            predictor_=solution.predictor,
+            result_=solution.result,
+            n_iter_=solution.result.n_iter,
+            transduction_=np.where(targets.labelled, targets.given, solution.values[:, 0]),
             _targets=targets,
             **attributes,
+            **solution.attributes,
         )
 
     def predict(self, X: Any) -> np.ndarray:

@@ -19,9 +19,9 @@ from .class_mass import check_prior, class_scales
 from .landmark_rows import check_landmark_parameters, choose_landmarks
 from .model import Classifier
 from .parameters import check_positive, draw_seed
-from .rows import Rows, check_magnitude, check_rows
-from .run import direct_result
-from .targets import class_targets
+from .rows import Rows
+from .run import Solution, direct_result
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -135,42 +135,17 @@ class NFIClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
+    _square_dtype = "own"
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_landmark_parameters(self)
         check_positive("epsilon", self.epsilon)
         if not (isinstance(self.reg_manifold, str) and self.reg_manifold == "scale"):
             check_positive("reg_manifold", self.reg_manifold)
-        rows = check_rows(self, X)
-        check_magnitude(rows.X)
-        return self._fit(rows, y, sample_weight, draw_seed(self.random_state))
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, seed: int) -> Self:
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
         check_prior(self.class_prior, targets)
-        started, n_labelled = time.perf_counter(), len(targets.index)
-        plan = plan_landmark_rows(
-            rows.X.shape[0],
-            self.n_landmarks,
-            n_labelled=n_labelled,
-            memory_limit=self.memory_limit,
-        )
+        started, (n, l) = time.perf_counter(), (rows.X.shape[0], len(targets.index))
+        seed = self._seed if refit else draw_seed(self.random_state)
+        plan = plan_landmark_rows(n, self.n_landmarks, n_labelled=l, memory_limit=self.memory_limit)
         landmarks = choose_landmarks(self, plan, rows.X, seed, targets.index)
         similarities = Similarities(
             landmarks.kernel, landmarks.points, normalize=True, offset=float(self.epsilon)
@@ -179,20 +154,19 @@ class NFIClassifier(Classifier):
         weight = float(targets.weights.sum()) / max(term.total_similarity, 1e-300)
         if self.reg_manifold != "scale":
             weight = float(self.reg_manifold)
-        own = sp.eye_array(n_labelled, plan.n_points, format="csr")  # the first of S are labelled
+        own = sp.eye_array(l, plan.n_points, format="csr")  # the first of S are labelled
         smoother = fit_smoother(own, targets.one_hot, targets.weights, weight * term.matrix)
         mass = term.load @ smoother.coef
         held_out_mass = smoother.held_out_product(term.load)
         scales = class_scales(self.class_prior, targets, mass, held_out_mass)
         coef = one_column(smoother.coef * scales.factors)
         predictor = PrototypeMixture(similarities, coef)
+        result = direct_result("cholesky", started, passes=2)
+        held_out = one_column(smoother.held_out * scales.held_out)
         return self._set_fitted(
             rows,
             targets,
-            predictor,
-            direct_result("cholesky", started, passes=2),
-            predictor.values(rows.X),
-            one_column(smoother.held_out * scales.held_out),
+            Solution(predictor, result, predictor.values(rows.X), held_out),
             coef_=coef.T,
             class_mass_=mass / np.abs(mass).sum(),
             landmarks_=landmarks.points,
@@ -201,15 +175,6 @@ class NFIClassifier(Classifier):
             X_fit_=rows.X,
             _seed=seed,
         )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self._seed)
-
-    def _new_rows(self, X: Any) -> Any:
-        X = super()._new_rows(X)
-        check_magnitude(X)
-        return X
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from .class_mass import check_prior, class_scales
 from .landmark_rows import check_landmark_parameters, choose_landmarks
 from .model import Classifier
 from .parameters import check_share, draw_seed
-from .rows import Rows, check_magnitude, check_rows
-from .run import direct_result
-from .targets import class_targets
+from .rows import Rows
+from .run import Solution, direct_result
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -127,58 +127,26 @@ class NystromLGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
+    _square_dtype = "own"
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the labels; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_share("alpha", self.alpha)
         check_landmark_parameters(self)
-        rows = check_rows(self, X)
-        check_magnitude(rows.X)
-        return self._fit(rows, y, sample_weight)
-
-    def _fit(
-        self, rows: Rows, y: Any, sample_weight: Any, system: NystromSystem | None = None
-    ) -> Self:
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
         check_prior(self.class_prior, targets)
-        started, passes = time.perf_counter(), 1
-        if system is None:
-            plan = plan_landmark_rows(
-                rows.X.shape[0], self.n_landmarks, memory_limit=self.memory_limit
-            )
-            landmarks = choose_landmarks(self, plan, rows.X, draw_seed(self.random_state))
-            similarities = Similarities(landmarks.kernel, landmarks.points)
-            system = NystromSystem.build(RowBlocks.of(rows.X), similarities, float(self.alpha))
-            passes = 3
+        started, passes = time.perf_counter(), 1 if refit else 3
+        system = self._system if refit else self._build_system(rows.X)
         Y = (targets.weights / targets.weights.max())[:, None] * targets.one_hot
         F, own, own_mass = system.solve(rows.X, targets.index, Y)
         mass = F.sum(axis=0)
         scales = class_scales(self.class_prior, targets, mass, mass - own_mass)
-        held_out = (F[targets.index] - own) * scales.held_out
+        held_out = _shares((F[targets.index] - own) * scales.held_out)
         values = _shares(F * scales.factors)
         similarities = system.graph.similarities
+        result = direct_result("woodbury", started, passes=passes)
         return self._set_fitted(
             rows,
             targets,
-            RowLookup(rows.X, values),
-            direct_result("woodbury", started, passes=passes),
-            values,
-            _shares(held_out),
+            Solution(RowLookup(rows.X, values), result, values, held_out),
             class_mass_=mass / np.abs(mass).sum(),
             landmarks_=similarities.points,
             kernel_=similarities.kernel,
@@ -186,9 +154,11 @@ class NystromLGCClassifier(Classifier):
             _system=system,
         )
 
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self._system)
+    def _build_system(self, X: Any) -> NystromSystem:
+        plan = plan_landmark_rows(X.shape[0], self.n_landmarks, memory_limit=self.memory_limit)
+        landmarks = choose_landmarks(self, plan, X, draw_seed(self.random_state))
+        similarities = Similarities(landmarks.kernel, landmarks.points)
+        return NystromSystem.build(RowBlocks.of(X), similarities, float(self.alpha))
 
 
 @dataclass(frozen=True)

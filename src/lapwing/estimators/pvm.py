@@ -40,7 +40,7 @@ from .parameters import (
     draw_seed,
 )
 from .row_source import RowSource
-from .run import direct_result
+from .run import Solution, direct_result
 from .targets import Targets
 
 LOSSES = ("squared", "hinge")
@@ -88,31 +88,6 @@ class KeptRows:
     sums: PrototypeSums
 
 
-@dataclass(frozen=True)
-class PrototypeSolution:
-    """What a fit gives to an estimator.
-
-    Attributes
-    ----------
-    predictor : PrototypeMixture
-        The function of any row.
-    result : SolverResult
-        How it was found.
-    values : ndarray of shape (n,) or (n, 1)
-        Class codes of all rows, or their predicted targets.
-    held_out : ndarray of shape (l, c)
-        Values of the labelled rows, each without its own label.
-    attributes : dict
-        Fitted attributes, by name.
-    """
-
-    predictor: PrototypeMixture
-    result: SolverResult
-    values: np.ndarray
-    held_out: np.ndarray
-    attributes: dict[str, Any]
-
-
 def check_pvm_parameters(settings: Any, loss: str) -> None:
     """Refuse parameters that make no problem."""
     check_choice("loss", loss, LOSSES)
@@ -138,7 +113,7 @@ def fit_prototypes(
     source: RowSource,
     targets: Targets,
     sums: PrototypeSums | None = None,
-) -> PrototypeSolution:
+) -> Solution:
     """Choose prototypes, sum over the rows, solve, and predict all rows.
 
     ``settings`` is the estimator, of which parameters are read; ``sums`` are those of the last fit
@@ -173,18 +148,18 @@ def fit_prototypes(
         "_kept": kept,
     }
     result = _result(loss, started, passes)
-    return PrototypeSolution(predictor, result, values, held_out, attributes)
+    return Solution(predictor, result, values, held_out, attributes)
 
 
-def kept_rows(model: Any) -> KeptRows:
-    """Return the rows of the last fit and their sums, or refuse."""
+def kept_rows(model: Any) -> Any:
+    """Return the rows of the last fit, or refuse."""
     kept = getattr(model, "_kept", None)
     if kept is None:
         raise ValueError(
             "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again with "
             "the new labels"
         )
-    return kept
+    return kept.X
 
 
 def _sum_rows(

@@ -9,16 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Classifier
-from .pvm import PrototypeSums, check_pvm_parameters, fit_prototypes, kept_rows
+from .pvm import check_pvm_parameters, fit_prototypes, kept_rows
 from .row_source import (
     ROW_DTYPE,
     RowSource,
-    check_tiles,
     rows_in_blocks,
-    rows_in_memory,
     source_of,
 )
-from .targets import class_targets
+from .rows import Rows
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -155,24 +154,8 @@ class PVMClassifier(Classifier):
     verbose: int = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array, memory map or CSR matrix of shape (n, d)
-            All rows, labelled or not. They are read in tiles and not copied.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used.
-
-        Returns
-        -------
-        self
-        """
-        check_pvm_parameters(self, self.loss)
-        return self._fit(rows_in_memory(self, X), y, sample_weight)
+    _row_dtype = ROW_DTYPE
+    _square_dtype = np.float64  # in which tiles are computed
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.
@@ -206,40 +189,25 @@ class PVMClassifier(Classifier):
         >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
         array([0, 1])
         """
-        check_pvm_parameters(self, self.loss)
         with rows_in_blocks(self, blocks) as source:
-            return self._fit(source, source.labels, None)
+            targets = self._check_targets(source.rows, source.labels, None)
+            return self._fit(source.rows, targets, source=source)
 
     def _fit(
-        self, source: RowSource, y: Any, sample_weight: Any, sums: PrototypeSums | None = None
+        self,
+        rows: Rows,
+        targets: Targets,
+        *,
+        refit: bool = False,
+        source: RowSource | None = None,
     ) -> Self:
-        targets = class_targets(
-            y,
-            source.rows.X,
-            sample_weight,
-            unlabeled=self.unlabeled,
-            class_weight=self.class_weight,
-        )
+        check_pvm_parameters(self, self.loss)
+        source, sums = source or source_of(self, rows), self._kept.sums if refit else None
         found = fit_prototypes(self, self.loss, source, targets, sums)
-        return self._set_fitted(
-            source.rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            found.held_out,
-            **found.attributes,
-        )
+        return self._set_fitted(rows, targets, found)
 
-    def _refit(self, y: np.ndarray) -> Self:
-        kept = kept_rows(self)
-        source = source_of(self, self._training_rows(kept.X))
-        return self._fit(source, y, self._targets.row_weights, kept.sums)
-
-    def _new_rows(self, X: Any) -> Any:
-        X = super()._new_rows(X)
-        check_tiles(X)
-        return X
+    def _kept_rows(self) -> Any:
+        return kept_rows(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the prototypes and not the data.

@@ -9,16 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Regressor
-from .pvm import PrototypeSums, check_pvm_parameters, fit_prototypes, kept_rows
+from .pvm import check_pvm_parameters, fit_prototypes, kept_rows
 from .row_source import (
     ROW_DTYPE,
     RowSource,
-    check_tiles,
     rows_in_blocks,
-    rows_in_memory,
     source_of,
 )
-from .targets import quantity_targets
+from .rows import Rows
+from .targets import Targets
 
 #: Loss of the rows with a target.
 LOSS = "squared"
@@ -142,24 +141,8 @@ class PVMRegressor(Regressor):
     verbose: int = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows with and without targets.
-
-        Parameters
-        ----------
-        X : array, memory map or CSR matrix of shape (n, d)
-            All rows. They are read in tiles and not copied.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of rows without a target are not used.
-
-        Returns
-        -------
-        self
-        """
-        check_pvm_parameters(self, LOSS)
-        return self._fit(rows_in_memory(self, X), y, sample_weight)
+    _row_dtype = ROW_DTYPE
+    _square_dtype = np.float64  # in which tiles are computed
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.
@@ -191,33 +174,25 @@ class PVMRegressor(Regressor):
         >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
         True
         """
-        check_pvm_parameters(self, LOSS)
         with rows_in_blocks(self, blocks) as source:
-            return self._fit(source, source.labels, None)
+            targets = self._check_targets(source.rows, source.labels, None)
+            return self._fit(source.rows, targets, source=source)
 
     def _fit(
-        self, source: RowSource, y: Any, sample_weight: Any, sums: PrototypeSums | None = None
+        self,
+        rows: Rows,
+        targets: Targets,
+        *,
+        refit: bool = False,
+        source: RowSource | None = None,
     ) -> Self:
-        targets = quantity_targets(y, source.rows.X, sample_weight, unlabeled=self.unlabeled)
+        check_pvm_parameters(self, LOSS)
+        source, sums = source or source_of(self, rows), self._kept.sums if refit else None
         found = fit_prototypes(self, LOSS, source, targets, sums)
-        return self._set_fitted(
-            source.rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            **found.attributes,
-        )
+        return self._set_fitted(rows, targets, found)
 
-    def _refit(self, y: np.ndarray) -> Self:
-        kept = kept_rows(self)
-        source = source_of(self, self._training_rows(kept.X))
-        return self._fit(source, y, self._targets.row_weights, kept.sums)
-
-    def _new_rows(self, X: Any) -> Any:
-        X = super()._new_rows(X)
-        check_tiles(X)
-        return X
+    def _kept_rows(self) -> Any:
+        return kept_rows(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle holds the prototypes and not the data.

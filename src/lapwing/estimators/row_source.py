@@ -44,16 +44,6 @@ class RowSource:
     labels: np.ndarray | None = None
 
 
-# Sources of rows.
-
-
-def rows_in_memory(settings: Any, X: Any) -> RowSource:
-    """Return the rows of one array, memory map or CSR matrix, checked and not copied."""
-    rows = check_rows(settings, X, dtype=ROW_DTYPE)
-    check_tiles(rows.X)
-    return source_of(settings, rows)
-
-
 def source_of(settings: Any, rows: Rows) -> RowSource:
     """Return a source of checked rows."""
     return RowSource(rows, RowBlocks.of(rows.X, _progress(settings)), _row_size(rows.X))
@@ -82,12 +72,6 @@ def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
         yield RowSource(rows, read, largest, _join(stream.labels))
 
 
-def check_tiles(X: Any) -> None:
-    """Refuse rows whose squares overflow in double precision, in which tiles are computed."""
-    if X.dtype.kind == "f":
-        check_magnitude(X, np.float64)
-
-
 def _check_block(
     settings: Any, number: int, pair: Any, first: Rows | None
 ) -> tuple[Rows, np.ndarray]:
@@ -104,7 +88,7 @@ def _check_block(
             rows = check_rows(settings, X, least=0, dtype=ROW_DTYPE)
         else:
             rows = replace(first, X=first.check_like(settings, X, least=0, dtype=ROW_DTYPE))
-        check_tiles(rows.X)
+        check_magnitude(rows.X, np.float64)  # in which tiles are computed
         values = np.full(rows.X.shape[0], None)
         if y is not None:
             values, _ = labelled_rows(y, settings.unlabeled)

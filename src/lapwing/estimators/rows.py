@@ -89,11 +89,14 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     return weights
 
 
-def check_magnitude(X: Any, dtype: Any = None) -> None:
-    """Refuse rows whose squares overflow, in a precision that is by default their own."""
+def check_magnitude(X: Any, dtype: Any) -> None:
+    """Refuse rows whose squares overflow in a precision: "own" for theirs, None for no limit."""
     values = X.data if sp.issparse(X) else X
+    if dtype is None or values.dtype.kind != "f":
+        return
     largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
-    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(np.finfo(dtype or values.dtype).max):
+    limit = np.finfo(values.dtype if isinstance(dtype, str) else dtype).max
+    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(limit):
         raise ValueError(
             f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
             "with sklearn.preprocessing.StandardScaler"

@@ -1,10 +1,10 @@
-"""Running a solver for an estimator: progress, callback, and a warning if it does not converge."""
+"""Running a solver for an estimator: progress, warnings, and what it gives."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,33 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..messages import ProgressLine, warn
 from ..solvers import SolverResult, Step, StoppingRule, drive
+from ..spaces import Predictor
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solve gives to an estimator.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The function of any row.
+    result : SolverResult
+        How the solver ended.
+    values : ndarray of shape (n, c) or (n,)
+        Values of the training rows, or their class codes.
+    held_out : ndarray of shape (l, c) or None
+        Values of the labelled rows, each without its own label where that is known; None where
+        probabilities have a temperature already.
+    attributes : dict
+        Fitted attributes, by name.
+    """
+
+    predictor: Predictor
+    result: SolverResult
+    values: np.ndarray
+    held_out: np.ndarray | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ..solvers import Step
 from .margin import fit_margin, previous_margin
 from .model import Classifier
 from .parameters import check_choice, check_count, check_not_negative, check_positive
-from .rows import Rows, check_rows
-from .targets import class_targets
+from .rows import Rows
+from .targets import Targets
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 LANDMARKS = ("random", "kmeans", "pca")
@@ -184,46 +184,12 @@ class S3VC(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labelled and unlabelled rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses, including those of unlabelled rows.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(check_rows(self, X), y, sample_weight, warm=self.warm_start)
-
-    def _fit(self, rows: Rows, y: Any, sample_weight: Any, *, warm: bool) -> Self:
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         _check_parameters(self)
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
-        start = previous_margin(self, rows.X, warm)
+        start = previous_margin(self, rows.X, refit)
         found = fit_margin(self, rows.X, targets, start)
         kept = {} if found.held_out is not None else {"temperature_": self.temperature_}
-        return self._set_fitted(
-            rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            found.held_out,
-            **kept,
-            **found.attributes,
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, warm=True)
+        return self._set_fitted(rows, targets, found, **kept)
 
 
 def _check_parameters(settings: S3VC) -> None:

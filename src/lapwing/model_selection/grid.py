@@ -277,7 +277,7 @@ def _fit_cell(
     }
     points = X if centres is None else centres
     predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
-    return Solution(predictor, f.values, held_out_values(step, index), result, attributes)
+    return Solution(predictor, result, f.values, held_out_values(step, index), attributes)
 
 
 def _solve_cell(

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..estimators.graph_choice import regression_graph
 from ..estimators.model import Regressor
-from ..estimators.rows import Rows, check_rows
-from ..estimators.run import WarmStart
-from ..estimators.targets import quantity_targets
+from ..estimators.rows import Rows
+from ..estimators.targets import Targets
 from ..losses import SquaredLoss
 from .grid import GRID, fit_grid
 
@@ -131,40 +130,7 @@ class LapRLSRegressorCV(Regressor):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the parameters by cross-validation over the rows with a target, and fit.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of rows without a target are not used. Scores are not
-            weighted.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(check_rows(self, X), y, sample_weight, self.graph)
-
-    def _fit(
-        self,
-        rows: Rows,
-        y: Any,
-        sample_weight: Any,
-        graph: Any,
-        start: WarmStart | None = None,
-    ) -> Self:
-        targets = quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
-        loss, default = SquaredLoss(), regression_graph()
-        found = fit_grid(self, rows.X, targets, loss, graph, default, start)
-        return self._set_fitted(
-            rows, targets, found.predictor, found.result, found.values, **found.attributes
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_, self._start)
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        graphs, start = (self.graph_, self._start) if refit else (self.graph, None)
+        found = fit_grid(self, rows.X, targets, SquaredLoss(), graphs, regression_graph(), start)
+        return self._set_fitted(rows, targets, found)

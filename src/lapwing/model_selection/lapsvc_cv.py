@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from ..estimators.model import Classifier
 from ..estimators.parameters import check_choice
-from ..estimators.rows import Rows, check_rows
-from ..estimators.run import WarmStart
-from ..estimators.targets import class_targets
+from ..estimators.rows import Rows
+from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..losses import LOSSES
 from .grid import GRID, fit_grid
@@ -145,47 +142,8 @@ class LapSVCCV(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the parameters by cross-validation over the labelled rows, and fit.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
-            Weights of the losses; those of unlabelled rows are not used. Scores are not weighted.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(check_rows(self, X), y, sample_weight, self.graph)
-
-    def _fit(
-        self,
-        rows: Rows,
-        y: Any,
-        sample_weight: Any,
-        graph: Any,
-        start: WarmStart | None = None,
-    ) -> Self:
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
-        targets = class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
-        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), graph, KNNGraph(), start)
-        return self._set_fitted(
-            rows,
-            targets,
-            found.predictor,
-            found.result,
-            found.values,
-            found.held_out,
-            **found.attributes,
-        )
-
-    def _refit(self, y: np.ndarray) -> Self:
-        rows, weights = self._training_rows(self.X_fit_), self._targets.row_weights
-        return self._fit(rows, y, weights, self.graph_, self._start)
+        graphs, start = (self.graph_, self._start) if refit else (self.graph, None)
+        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), graphs, KNNGraph(), start)
+        return self._set_fitted(rows, targets, found)
