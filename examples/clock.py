@@ -1,13 +1,13 @@
 """The clock: one label on the rim, one on the hands
 =================================================
 
-One class is the rim of a clock, the other its two hands. One row of each is labelled. SVC sees
-these two rows and puts a line between them. LapSVC follows the rows along the rim and along the
-hands.
+One class is the rim of a clock, the other its two hands. One row of each is labelled. SVC is
+fitted to these two rows and puts a line between them. LapSVC follows the rows along the rim and
+along the hands.
 
-The shape is that of Fig. 1 in Melacci & Belkin (2011), drawn anew. Both machines have the same
-kernel, whose width was chosen by eye; the other parameters are defaults. The lines printed tell
-how much the width matters.
+The data resemble Fig. 1 of Melacci & Belkin (2011). Both models have the same kernel, whose width
+was chosen by eye; the other parameters are defaults. The printed table shows how much the width
+matters.
 
 Run it::
 
@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from lapwing import KNNGraph, LapSVC
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 MARKERS = ("o", "^")
 NAMES = ("rim", "hands")
 
@@ -51,7 +51,7 @@ def main() -> None:
 
     X, truth = clock()
     labelled = np.array([150, 290])  # lower left on the rim; near the tip of the long hand
-    y = np.full(len(X), -1)  # -1: not labelled
+    y = np.full(len(X), -1)  # -1: unlabelled
     y[labelled] = truth[labelled]
     graph = KNNGraph().fit(X)
 

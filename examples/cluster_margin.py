@@ -1,9 +1,9 @@
 """A gap between clusters
 ======================
 
-Two clusters, four labels in misleading places: a supervised machine against S3VC. Four labels
-leave the boundary much freedom, and half-way between them is not half-way between the clusters.
-S3VC keeps its distance from the unlabelled rows as well, and finds the gap.
+Two clusters with four labels at misleading positions: a supervised classifier against S3VC. Four
+labels hardly constrain the boundary, and half-way between them is not half-way between the
+clusters. The boundary of S3VC stays away from the unlabelled rows as well, and so finds the gap.
 
 Run it::
 
@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from lapwing import S3VC
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 MARKERS = ("o", "^")
 
 
@@ -41,7 +41,7 @@ def main() -> None:
     out = parser.parse_args().out
 
     X, truth, labelled = two_clusters()
-    y = np.full(len(X), -1)  # -1: not labelled
+    y = np.full(len(X), -1)  # -1: unlabelled
     y[labelled] = truth[labelled]
     unlabelled = y == -1
 
@@ -53,7 +53,7 @@ def main() -> None:
     }
 
     figure = new_figure(11.0, 5.4)
-    for ax, (name, (model, called)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+    for ax, (name, (model, predicted)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         options = {
             "response_method": "decision_function",
             "grid_resolution": 200,
@@ -79,15 +79,15 @@ def main() -> None:
             **options,
         )
         for c in (0, 1):
-            rows = unlabelled & (called == c)
-            ax.scatter(*X[rows].T, s=14, marker=MARKERS[c], color=COLORS[c], label=f"called {c}")
-        wrong = called != truth
+            rows = unlabelled & (predicted == c)
+            ax.scatter(*X[rows].T, s=14, marker=MARKERS[c], color=COLORS[c], label=f"predicted {c}")
+        wrong = predicted != truth
         ax.scatter(
             *X[wrong].T, s=60, facecolors="none", edgecolors="black", linewidths=0.8, label="wrong"
         )
         ax.scatter(*X[labelled].T, s=260, marker="*", c=COLORS[y[labelled]], edgecolors="black")
-        accuracy = np.mean(called[unlabelled] == truth[unlabelled])
-        ax.set_title(f"{name}\n{accuracy:.1%} of the unlabelled rows are called right")
+        accuracy = np.mean(predicted[unlabelled] == truth[unlabelled])
+        ax.set_title(f"{name}\naccuracy {accuracy:.1%} on the unlabelled rows")
         ax.set_xticks([])
         ax.set_yticks([])
         print(f"{name}: accuracy on the unlabelled rows {accuracy:.1%}")

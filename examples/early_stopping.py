@@ -1,10 +1,10 @@
 """Decisions settle before the objective does
 ==========================================
 
-The conjugate gradient, ``solver="pcg"``, on handwritten digits with 20 labels. Two things are
-watched after each iteration: how far the objective is above the optimum, and how many unlabelled
-rows are decided otherwise than at the optimum. The optimum comes from the exact solver.
-``stopping="stability"`` sees neither: it stops when the decisions no longer change.
+The conjugate gradient method, ``solver="pcg"``, on handwritten digits with 20 labels. Two
+quantities are recorded after each iteration: how far the objective is above the optimum, and how
+many unlabelled rows have another decision than at the optimum, which the exact solver computes.
+``stopping="stability"`` uses neither: it stops when the decisions no longer change.
 
 Run it::
 
@@ -35,42 +35,42 @@ def main() -> None:
     y = np.full(len(X), -1)
     y[labelled] = truth[labelled]
     unlabelled = y == -1
-    graph = KNNGraph().fit(X)  # built once, used three times
+    graph = KNNGraph().fit(X)  # built once, used in three fits
 
     exact = LapSVC(graph=graph).fit(X, y)
-    settled = exact.transduction_[unlabelled]
+    optimal = exact.transduction_[unlabelled]
 
     excess, different, accuracy = [], [], []
 
-    def watch(step):  # called after each iteration; a true value would stop the solver
-        decided = step.function.values[unlabelled].argmax(axis=1)
+    def record(step):  # called after each iteration; a true return value stops the solver
+        decisions = step.function.values[unlabelled].argmax(axis=1)
         excess.append(step.objective / exact.result_.objective - 1)
-        different.append(np.mean(decided != settled))
-        accuracy.append(np.mean(decided == truth[unlabelled]))
+        different.append(np.mean(decisions != optimal))
+        accuracy.append(np.mean(decisions == truth[unlabelled]))
         return step.iteration >= ITERATIONS
 
-    LapSVC(graph=graph, solver="pcg", tol=1e-8, callback=watch).fit(X, y)
+    LapSVC(graph=graph, solver="pcg", tol=1e-8, callback=record).fit(X, y)
     early = LapSVC(graph=graph, solver="pcg", tol=1e-8, stopping="stability").fit(X, y)
     stop = early.n_iter_
     print(early.result_.message)
     print("                     objective above optimum   other decisions   accuracy")
-    for name, i in (("where it stopped", stop), (f"iteration {len(excess)}", len(excess))):
+    for name, i in ((f"stopped after {stop}", stop), (f"iteration {len(excess)}", len(excess))):
         print(f"{name:20} {excess[i - 1]:24.1%} {different[i - 1]:17.1%} {accuracy[i - 1]:10.1%}")
-    print(f"{'optimum':20} {0:24.1%} {0:17.1%} {np.mean(settled == truth[unlabelled]):10.1%}")
+    print(f"{'optimum':20} {0:24.1%} {0:17.1%} {np.mean(optimal == truth[unlabelled]):10.1%}")
 
     figure = new_figure(8.0, 6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
     iterations = np.arange(1, len(excess) + 1)
     top.semilogy(iterations, 100 * np.array(excess), color="#0072B2")
     top.set_ylabel("objective above\nthe optimum (%)")
-    top.set_title('Digits, 20 labels: solver="pcg" on its way to the optimum')
+    top.set_title('Digits with 20 labels: convergence of solver="pcg"')
     bottom.plot(iterations, 100 * np.array(different), color="#D55E00")
-    bottom.set_ylabel("unlabelled rows decided\nunlike at the optimum (%)")
-    bottom.set_xlabel("iterations (each one product with the Gram matrix)")
+    bottom.set_ylabel("unlabelled rows with another\ndecision than at the optimum (%)")
+    bottom.set_xlabel("iterations (one product with the Gram matrix each)")
     bottom.set_ylim(bottom=0)
     for ax in (top, bottom):
         ax.axvline(
-            stop, color="black", linestyle=":", label=f'stopping="stability" ends here ({stop})'
+            stop, color="black", linestyle=":", label=f'stopping="stability" stops here ({stop})'
         )
         ax.grid(alpha=0.3)
     top.legend()

@@ -1,15 +1,15 @@
 """What the power p of Lᵖ does
 ===========================
 
-Rows along a line, five of them with a target, and the curve that LapRLSRegressor makes of these.
-The kernel is so narrow that the graph decides. With p = 1 every difference of neighbours costs:
-the curve is a string, straight from target to target and flat beyond the last. With p = 2
-differences of differences cost: the curve is a bent rod, without kinks. With p = 3 it is suppler
-still and swings further.
+Rows along a line, five of them with a target, and the curve that LapRLSRegressor fits to these.
+The kernel is so narrow that the graph determines the curve. With p = 1, differences between
+neighbours are penalised: the curve is piecewise linear between targets and constant beyond the
+last ones, like a string. With p = 2, second differences are penalised: the curve has no kinks,
+like a bent rod. With p = 3 it is smoother still and overshoots more.
 
-A power changes the scale of the term, because the eigenvalues of L are small. So the weight γ_I
-is another one for each power: at first so small that the targets are nearly met, then a hundred
-times as much.
+The power changes the scale of the smoothness term, because the eigenvalues of L are small. So
+each power has its own weight γ_I: first one so small that the targets are nearly met, then one
+that is a hundred times as large.
 
 Run it::
 
@@ -25,7 +25,7 @@ import numpy as np
 from lapwing import KNNGraph, LapRLSRegressor
 from lapwing.displays import new_figure
 
-WEIGHTS = {1: 0.1, 2: 10.0, 3: 300.0}  # for each power; they nearly meet the targets
+WEIGHTS = {1: 0.1, 2: 10.0, 3: 300.0}  # of each power; the targets are nearly met
 KNOWN = np.array([20, 60, 100, 140, 180])
 TARGETS = np.array([0.0, 1.0, -0.5, 0.5, 0.2])
 
@@ -36,7 +36,7 @@ def main() -> None:
     out = parser.parse_args().out
 
     X = np.linspace(0.0, 1.0, 201)[:, None]
-    y = np.full(len(X), np.nan)  # NaN: not known
+    y = np.full(len(X), np.nan)  # NaN: unknown
     y[KNOWN] = TARGETS
 
     figure = new_figure(12.0, 4.4)
@@ -51,8 +51,8 @@ def main() -> None:
             f = model.predict(X)
             miss, kink = np.abs(f[KNOWN] - TARGETS).max(), np.abs(np.diff(f, 2)).max()
             print(
-                f"p = {power}, weight {weight * factor:7g}: misses a target by {miss:.2f} at most, "
-                f"sharpest bend {kink:.4f}"
+                f"p = {power}, weight {weight * factor:7g}: largest error at a target {miss:.2f}, "
+                f"largest second difference {kink:.4f}"
             )
             color = "#0072B2" if factor == 1 else "#D55E00"
             ax.plot(X[:, 0], f, style, color=color, label=f"γ_I = {weight * factor:g}")

@@ -1,12 +1,12 @@
 """The smoothest functions on a graph
 ==================================
 
-Six eigenvectors of the Laplacian of a neighbour graph, drawn over the rows of a ring and two
-blobs. No label is used. The first has one sign everywhere. Thin threads of edges join the three
-clusters, so two more eigenvalues are nearly zero, and their eigenvectors tell the clusters apart.
-The next ones vary inside a cluster, as slowly as the graph allows: once around the ring, then
-twice. The embedded machines build their functions from such vectors, and labels say how much of
-each there is.
+Six eigenvectors of the Laplacian of a neighbour graph, plotted over the rows of a ring and two
+blobs. No label is used. The first has one sign everywhere. Only a few edges join the three
+clusters, so two more eigenvalues are nearly zero, and their eigenvectors separate the clusters.
+The next ones vary within a cluster, as slowly as the graph permits: once around the ring, then
+twice. The embedded models build their functions from such vectors, with coefficients that are
+fitted to the labels.
 
 Run it::
 
@@ -41,7 +41,7 @@ def main() -> None:
     X = ring_and_blobs()
     graph = KNNGraph().fit(X)
     values, vectors = graph.eigenpairs(8)
-    print(f"parts of the graph: {graph.n_components_}")
+    print(f"components of the graph: {graph.n_components_}")
     print("eigenvalues:", np.round(values, 4))
 
     figure = new_figure(12.0, 4.4)

@@ -1,10 +1,10 @@
 """Two moons through a few eigenvectors
 ====================================
 
-What g, the graph and its eigenvectors make of LapESVC, with one label a moon. LapESVC fits f to a
-function g that follows the labels and, with weight μ, the graph. Without the graph (μ = 0) two
-labels say nothing about the moons. A soft g (μ = 10) gives way to f, a stiffer one (μ = 1000)
-gives way less. Two eigenvectors, one for each moon, leave g no choice.
+The effect of the graph and of its eigenvectors on LapESVC, with one label per moon. LapESVC fits
+f to a function g that follows the labels and, with weight μ, the graph. Without the graph (μ = 0)
+two labels do not determine the moons. With μ = 10, g is drawn towards f; with μ = 1000, less so.
+With two eigenvectors, one for each moon, g can only be constant on each moon.
 
 The settings are those of Chen, Tsang & Xu (2012), Fig. 1: C = 10, λ = 1e6, 6 neighbours.
 
@@ -24,7 +24,7 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from lapwing import KNNGraph, LapESVC
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 MARKERS = ("o", "^")
 PANELS = {
     "μ = 0: labels alone": {"reg_manifold": 0.0},
@@ -41,10 +41,10 @@ def main() -> None:
 
     X, truth = make_moons(n_samples=400, noise=0.06, random_state=0)
     labelled = np.array([np.flatnonzero(truth == c)[0] for c in (0, 1)])
-    y = np.full(len(X), -1)  # -1: not labelled
+    y = np.full(len(X), -1)  # -1: unlabelled
     y[labelled] = truth[labelled]
     graph = KNNGraph(n_neighbors=6).fit(X)
-    gamma = 1.0 / (2.0 * X.var(axis=0).sum())  # one over the mean squared distance of two rows
+    gamma = 1.0 / (2.0 * X.var(axis=0).sum())  # 1 / the mean squared distance of two rows
 
     figure = new_figure(11.0, 8.4)
     for ax, (name, settings) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
@@ -67,20 +67,19 @@ def main() -> None:
         DecisionBoundaryDisplay.from_estimator(
             model, X, plot_method="contour", levels=[0], colors="black", **options
         )
-        held = np.zeros(len(X), dtype=bool)
-        held[model.support_] = True
+        support = np.zeros(len(X), dtype=bool)
+        support[model.support_] = True
         for c in (0, 1):
             style = {"s": 16, "marker": MARKERS[c], "linewidths": 0.8}
-            rows, rest = held & (truth == c), ~held & (truth == c)
+            rows, rest = support & (truth == c), ~support & (truth == c)
             ax.scatter(*X[rest].T, facecolors="none", edgecolors=COLORS[c], alpha=0.7, **style)
             ax.scatter(*X[rows].T, color=COLORS[c], label=f"class {c}, support", **style)
         ax.scatter(*X[labelled].T, s=260, marker="*", c=COLORS, edgecolors="black")
         error = np.mean(model.predict(X) != truth)
-        support = len(model.support_)
-        ax.set_title(f"{name}\nerror {error:.1%}, {support} support rows")
+        ax.set_title(f"{name}\nerror {error:.1%}, {support.sum()} support rows")
         ax.set_xticks([])
         ax.set_yticks([])
-        print(f"{name}: error {error:.2%}, {support} support rows")
+        print(f"{name}: error {error:.2%}, {support.sum()} support rows")
     for c in (0, 1):
         style = {"facecolors": "none", "edgecolors": COLORS[c], "marker": MARKERS[c]}
         ax.scatter([], [], label=f"class {c}, other", **style)

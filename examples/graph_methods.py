@@ -1,13 +1,13 @@
 """Five ways to spread two labels
 ==============================
 
-Two moons of 500 rows each, one label a moon, and the five graph methods with their defaults, but
-for 100 landmarks or anchors. Local and global consistency (LGC) spreads labels along the graph of
-neighbours itself. The Nyström method, function induction (NFI) and anchors see the graph through
-the 100 points; eigenfunctions see one axis at a time and cannot follow a bend.
+Two moons of 500 rows each, one label per moon, and the five graph methods with their defaults,
+except for 100 landmarks or anchors. Local and global consistency (LGC) propagates labels along
+the neighbour graph itself. The Nyström method, function induction (NFI) and anchors approximate
+the graph by the 100 points; eigenfunctions use one axis at a time and cannot follow a bend.
 
-Rows are coloured by the class they are given, and wrong ones have a ring. Six draws of the two
-labels tell how much of that is luck.
+Rows are coloured by their predicted class, and errors are marked by a ring. Six draws of the two
+labels show how much depends on chance.
 
 Run it::
 
@@ -31,10 +31,10 @@ from lapwing import (
 )
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 MARKERS = ("o", "^")
 DRAWS = 6
-MACHINES = {
+MODELS = {
     "LGCClassifier": LGCClassifier(),
     "NystromLGCClassifier": NystromLGCClassifier(n_landmarks=100),
     "NFIClassifier": NFIClassifier(100),
@@ -49,38 +49,38 @@ def main() -> None:
     out = parser.parse_args().out
 
     X, truth = make_moons(1000, noise=0.1, random_state=0)
-    called, accuracy = {}, {name: [] for name in MACHINES}
+    predicted, accuracy = {}, {name: [] for name in MODELS}
     for draw in range(DRAWS):
         rng = np.random.default_rng(draw)
         labelled = np.array([rng.choice(np.flatnonzero(truth == c)) for c in (0, 1)])
-        y = np.full(len(X), -1)  # -1: not labelled
+        y = np.full(len(X), -1)  # -1: unlabelled
         y[labelled] = truth[labelled]
-        for name, machine in MACHINES.items():
+        for name, model in MODELS.items():
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # rows that no label reaches count as they are
-                labels = machine.fit(X, y).transduction_
+                warnings.simplefilter("ignore")  # rows that no label reaches are scored as well
+                labels = model.fit(X, y).transduction_
             accuracy[name].append(np.mean(np.delete(labels == truth, labelled)))
             if draw == 0:
-                called[name], stars = labels, labelled
+                predicted[name], stars = labels, labelled
 
     figure = new_figure(12.5, 6.6)
     axes = figure.subplots(2, 3)
-    for ax, (name, labels) in zip(axes.flat, called.items(), strict=False):
+    for ax, (name, labels) in zip(axes.flat, predicted.items(), strict=False):
         for c in (0, 1):
             rows = X[labels == c]
-            ax.scatter(*rows.T, s=9, marker=MARKERS[c], color=COLORS[c], label=f"called {c}")
+            ax.scatter(*rows.T, s=9, marker=MARKERS[c], color=COLORS[c], label=f"predicted {c}")
         wrong = X[labels != truth]
         ax.scatter(
             *wrong.T, s=40, facecolors="none", edgecolors="black", linewidths=0.6, label="wrong"
         )
         ax.scatter(*X[stars].T, s=240, marker="*", c=COLORS, edgecolors="black", zorder=3)
-        ax.set_title(f"{name}\n{accuracy[name][0]:.1%} right")
+        ax.set_title(f"{name}\naccuracy {accuracy[name][0]:.1%}")
         ax.set(xticks=[], yticks=[])
     box = axes.flat[-1]
     box.boxplot([100 * np.array(values) for values in accuracy.values()], orientation="horizontal")
     box.set_yticks(range(1, 6), [name.removesuffix("Classifier") for name in accuracy])
     box.invert_yaxis()
-    box.set_xlabel("unlabelled rows that are right (%)")
+    box.set_xlabel("accuracy on the unlabelled rows (%)")
     box.set_title(f"{DRAWS} draws of two labels")
     box.grid(alpha=0.3)
     ax.scatter([], [], s=240, marker="*", c="white", edgecolors="black", label="labelled")

@@ -1,9 +1,9 @@
-"""Twenty prototypes carry a thousand rows
-=======================================
+"""Twenty prototypes represent a thousand rows
+===========================================
 
-Two moons, two of their thousand rows labelled. Left: the prototypes, k-means centres coloured by
-the values they are given, and the function they make. Right: what a supervised machine makes of
-the two labels.
+Two moons, two of their thousand rows labelled. Left: the prototypes, which are k-means centres,
+coloured by the sign of their values, and the function they define. Right: a supervised classifier
+fitted to the two labels.
 
 Run it::
 
@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from lapwing import PVMClassifier
 from lapwing.displays import new_figure
 
-COLORS = ["#0072B2", "#E69F00"]  # told apart by colour-blind readers as well
+COLORS = ["#0072B2", "#E69F00"]  # distinguishable for colour-blind readers
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     out = parser.parse_args().out
 
     X, truth = make_moons(1000, noise=0.08, random_state=0)
-    y = np.full(1000, -1)  # -1: not labelled
+    y = np.full(1000, -1)  # -1: unlabelled
     labelled = [int(np.flatnonzero(truth == c)[0]) for c in (0, 1)]
     y[labelled] = truth[labelled]
 
@@ -43,10 +43,10 @@ def main() -> None:
     }
 
     figure = new_figure(11.5, 4.8)
-    for ax, (name, (machine, called)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-        right = np.delete(called == truth, labelled).mean()
+    for ax, (name, (shown, predicted)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        accuracy = np.delete(predicted == truth, labelled).mean()
         DecisionBoundaryDisplay.from_estimator(
-            machine,
+            shown,
             X,
             response_method="predict",
             plot_method="contourf",
@@ -64,17 +64,17 @@ def main() -> None:
         ax.scatter(
             *X[labelled].T, s=170, marker="*", c=COLORS, edgecolors="black", label="labelled"
         )
-        if machine is model:
-            called = (model.coef_[0] > 0).astype(int)
+        if shown is model:
+            classes = (model.coef_[0] > 0).astype(int)
             ax.scatter(
                 *model.prototypes_.T,
                 s=60,
                 marker="X",
-                c=[COLORS[c] for c in called],
+                c=[COLORS[c] for c in classes],
                 edgecolors="black",
                 label="prototypes",
             )
-        ax.set_title(f"{name}\n{100 * right:.1f} % of the unlabelled rows right", fontsize=10)
+        ax.set_title(f"{name}\naccuracy {accuracy:.1%} on the unlabelled rows", fontsize=10)
         ax.set(xticks=[], yticks=[])
         ax.legend(loc="lower left", fontsize=8)
     out.parent.mkdir(parents=True, exist_ok=True)

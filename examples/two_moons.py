@@ -1,9 +1,9 @@
 """Two moons, one label each
 =========================
 
-A supervised machine against LapSVC. Two labels say nothing about the shape of the classes. The
-unlabelled rows do: LapSVC puts the boundary between the moons, SVC half-way between the two
-labelled rows.
+A supervised classifier against LapSVC. Two labels contain no information about the shape of the
+classes, but the unlabelled rows do: LapSVC puts the boundary between the moons, SVC half-way
+between the two labelled rows.
 
 Run it::
 
@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from lapwing import LapSVC
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
 
     X, truth = make_moons(n_samples=400, noise=0.06, random_state=0)
     labelled = np.array([np.flatnonzero(truth == c)[0] for c in (0, 1)])
-    y = np.full(len(X), -1)  # -1: not labelled
+    y = np.full(len(X), -1)  # -1: unlabelled
     y[labelled] = truth[labelled]
 
     models = {

@@ -1,17 +1,18 @@
 """When unlabelled rows hurt
 =========================
 
-Three clusters, and the line between the two classes runs through the middle one. The graph says
-that rows of one cluster belong together, which is wrong here, and the more it is trusted the
-worse LapSVC gets. Left and middle: one draw of 20 labels, without the graph (γ_I = 0, the
-supervised machine) and with a large weight. Right: ten draws, all weights. The crosses are what
-five-fold cross-validation on the 20 labels chooses.
+Three clusters, and the line between the two classes runs through the middle one. The graph
+implies that rows of one cluster belong to one class, which is wrong here, and the larger its
+weight, the worse LapSVC becomes. Left and middle: one draw of 20 labels, without the graph (γ_I =
+0, the supervised model) and with a large weight. Right: ten draws, all weights. The crosses mark
+the weights that five-fold cross-validation on the 20 labels chooses.
 
-On average cross-validation sees the harm. From one draw of 20 labels it often does not: its score
-moves in steps of 5 %, and in half of the draws it takes a weight that is worse than none, in
-three of them by far. Few labels cannot tell whether the graph can be trusted; what is known about
-the data can. The clusters were made so that the graph is wrong, in the second attempt: two
-clusters, both cut by the line, did LapSVC little harm. No parameter was chosen by hand.
+On average over the draws, cross-validation detects the harm. With one draw of 20 labels it often
+does not: its score has steps of 5 %, and in half of the draws it chooses a weight that is worse
+than none, in three of them by far. A few labels cannot show whether the graph is appropriate;
+knowledge about the data can. The clusters were designed so that the graph is wrong; in a first
+attempt with two clusters, both cut by the line, the graph did little harm. No parameter was
+chosen by hand.
 
 Run it::
 
@@ -28,7 +29,7 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from lapwing import KNNGraph, LapSVC, LapSVCCV
 from lapwing.displays import new_figure
 
-COLORS = np.array(["#0072B2", "#E69F00"])  # told apart by colour-blind readers as well
+COLORS = np.array(["#0072B2", "#E69F00"])  # distinguishable for colour-blind readers
 MARKERS = ("o", "^")
 WEIGHTS = np.array([0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0])
 DRAWS, LABELS = 10, 20
@@ -43,7 +44,7 @@ def three_clusters(n: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_labels(truth: np.ndarray, seed: int) -> np.ndarray:
-    """Return y with as many random labels of each class, -1 elsewhere."""
+    """Return y with equally many random labels of each class, -1 elsewhere."""
     rng = np.random.default_rng(seed)
     y = np.full(len(truth), -1)
     for c in (0, 1):
@@ -70,14 +71,14 @@ def main() -> None:
         search = LapSVCCV(reg_ambient=[1e-4], reg_manifold=WEIGHTS, graph=graph).fit(X, y)
         score[seed] = search.cv_results_["mean_test_score"]
         chosen[seed] = np.flatnonzero(search.best_params_["reg_manifold"] == WEIGHTS)[0]
-    taken = accuracy[np.arange(DRAWS), chosen]
+    selected = accuracy[np.arange(DRAWS), chosen]
     print("weight      accuracy   cross-validated")
     for j, weight in enumerate(WEIGHTS):
         print(f"{weight:7g} {accuracy[:, j].mean():12.1%} {score[:, j].mean():17.1%}")
-    worse, better = np.sum(taken < accuracy[:, 0]), np.sum(taken > accuracy[:, 0])
+    worse, better = np.sum(selected < accuracy[:, 0]), np.sum(selected > accuracy[:, 0])
     print(
-        f"chosen by cross-validation: {taken.mean():.1%}; worse than without the graph in {worse} "
-        f"of {DRAWS} draws, better in {better}"
+        f"chosen by cross-validation: {selected.mean():.1%}; worse than without the graph in "
+        f"{worse} of {DRAWS} draws, better in {better}"
     )
 
     figure = new_figure(14.0, 4.8)
@@ -103,19 +104,21 @@ def main() -> None:
             style = {"marker": MARKERS[c], "color": COLORS[c]}
             ax.scatter(*rows.T, s=10, alpha=0.7, linewidths=0, label=f"class {c}", **style)
             ax.scatter(*given.T, s=70, edgecolors="black", label=f"class {c}, labelled", **style)
-        right = np.mean(model.transduction_[~labelled] == truth[~labelled])
-        ax.set_title(f"LapSVC, γ_I = {weight:g}\n{right:.1%} of the unlabelled rows right")
+        unlabelled = np.mean(model.transduction_[~labelled] == truth[~labelled])
+        ax.set_title(f"LapSVC, γ_I = {weight:g}\naccuracy {unlabelled:.1%} on the unlabelled rows")
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", ncols=4)
 
-    place = np.arange(len(WEIGHTS))
-    curve.plot(place, 100 * accuracy.T, color="#888888", alpha=0.5, linewidth=0.8)
-    curve.plot(place, 100 * accuracy.mean(axis=0), "k-o", label="accuracy, mean of ten draws")
-    curve.plot(place, 100 * score.mean(axis=0), "--s", color="#D55E00", label="cross-validated")
-    curve.plot(chosen, 100 * taken, "x", color="#0072B2", ms=9, mew=2.5, label="chosen, each draw")
-    curve.set_xticks(place, [f"{weight:g}" for weight in WEIGHTS], fontsize=9)
+    position = np.arange(len(WEIGHTS))
+    curve.plot(position, 100 * accuracy.T, color="#888888", alpha=0.5, linewidth=0.8)
+    curve.plot(position, 100 * accuracy.mean(axis=0), "k-o", label="accuracy, mean of ten draws")
+    curve.plot(position, 100 * score.mean(axis=0), "--s", color="#D55E00", label="cross-validated")
+    curve.plot(
+        chosen, 100 * selected, "x", color="#0072B2", ms=9, mew=2.5, label="chosen in each draw"
+    )
+    curve.set_xticks(position, [f"{weight:g}" for weight in WEIGHTS], fontsize=9)
     curve.set_xlabel("γ_I, weight of the graph")
-    curve.set_ylabel("unlabelled rows that are right (%)")
+    curve.set_ylabel("accuracy on the unlabelled rows (%)")
     curve.set_title("Ten draws of 20 labels")
     curve.legend(loc="lower left", fontsize=9)
     curve.grid(alpha=0.3)
