@@ -3,10 +3,12 @@
 from .affine import AffineSpace
 from .expansion import evaluate
 from .features import (
+    CUTOFF,
     Features,
     Landmarks,
     inverse_root,
     landmark_features,
+    nystrom_factor,
     principal_features,
     submatrix_features,
 )
@@ -31,6 +33,7 @@ from .prototypes import (
 )
 
 __all__ = [
+    "CUTOFF",
     "AffineSpace",
     "EmbeddedKernel",
     "Features",
@@ -50,6 +53,7 @@ __all__ = [
     "label_precision",
     "landmark_features",
     "localised",
+    "nystrom_factor",
     "penalty_root",
     "principal_features",
     "reduced_precision",
