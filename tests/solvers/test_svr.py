@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import SVR
 
-import lapwing.solvers.svr as svr
 from helpers import reference
+from lapwing.solvers import svr, working_set
 from lapwing.solvers.svr import TubeProblem, decompose, tube_steps
 
 PLENTY = 10**8
@@ -459,7 +459,7 @@ def test_newton_steps_settle_what_pairs_alone_do_not(monkeypatch, intercept):
     problem = problem_of(Z @ Z.T, rng.normal(size=(60, 1)), 1e4, 0.1, intercept)
     moves = {}
     for steps in (0, 10):
-        monkeypatch.setattr(svr, "_NEWTON_STEPS", steps)
+        monkeypatch.setattr(working_set, "_NEWTON_STEPS", steps)
         taken = []
         for step in itertools.islice(decompose(problem, tol=1e-3, cache_bytes=PLENTY), 30):
             taken.append(step)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..operators import Operator, block_cg
-from ..spaces import Function
+from ..spaces import CUTOFF, Function, nystrom_factor
 from .driver import Step
 
 #: Columns of K for the preconditioner; at most a quarter of the rows.
@@ -176,12 +176,9 @@ def _nystrom_roots(
     """Return the root of the preconditioner and its inverse, as functions of a block."""
     n = gram.shape[0]
     landmarks = np.sort(rng.choice(n, min(N_LANDMARKS, -(-n // 4)), replace=False))
-    Z = gram.columns(landmarks)
-    values, vectors = np.linalg.eigh(Z[landmarks])
-    keep = values > 1e-6 * max(values.max(), 1e-300)
-    Z = Z @ (vectors[:, keep] / np.sqrt(values[keep]))
+    Z = nystrom_factor(gram, landmarks)
     values, vectors = np.linalg.eigh(Z.T @ Z)
-    keep = values > 1e-10 * values.max(initial=1e-290)
+    keep = values > CUTOFF * values.max(initial=1e-290)
     U = Z @ (vectors[:, keep] / np.sqrt(values[keep]))
     del Z
     scale = np.sqrt((values[keep] + ridge) / (values[keep].min(initial=np.inf) + ridge))

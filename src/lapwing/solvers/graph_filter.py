@@ -20,6 +20,7 @@ from numpy.polynomial import chebyshev
 
 from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators import Operator
+from ..spaces import nystrom_factor
 
 #: Degrees tried for the filter, until 1 − μλᵖq is right up to _RELATIVE_ERROR.
 _DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)
@@ -92,7 +93,7 @@ class GreenFunction:
         n = gram.shape[0]
         upper = spectrum_bound(laplacian)
         landmarks = np.sort(rng.choice(n, min(n_landmarks, -(-n // 4)), replace=False))
-        Z = _nystrom(gram, landmarks)
+        Z = nystrom_factor(gram, landmarks)
         phi = _spectral_profile(gram, Z, laplacian, upper, rng)
         coefficients = green_filter(phi, ratio, power, upper)
         self._filter = GraphFilter(laplacian, upper, coefficients)
@@ -108,14 +109,6 @@ class GreenFunction:
         """Return an approximation of (K⁻¹ + μS)⁻¹·rhs for a block. Cost: sparse products."""
         coefficients = self._inverse @ (self._W.T @ rhs.astype(np.float32))
         return self._filter(rhs) + self._W @ coefficients.astype(np.float32)
-
-
-def _nystrom(gram: Operator, landmarks: np.ndarray) -> np.ndarray:
-    """Return Z with ZZᵀ ≈ K, from the columns of the landmarks."""
-    columns = gram.columns(landmarks)
-    values, vectors = np.linalg.eigh(columns[landmarks])
-    keep = values > 1e-6 * max(values[-1], 1e-300)  # below lies the rounding of float32 storage
-    return columns @ (vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def _spectral_profile(

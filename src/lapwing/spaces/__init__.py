@@ -12,10 +12,12 @@ from .basis import (
 )
 from .expansion import evaluate
 from .features import (
+    CUTOFF,
     Features,
     Landmarks,
     inverse_root,
     landmark_features,
+    nystrom_factor,
     principal_features,
     submatrix_features,
 )
@@ -53,6 +55,7 @@ from .prototypes import (
 
 __all__ = [
     "PREDICTOR_TYPES",
+    "CUTOFF",
     "AffineSpace",
     "AnchorMixture",
     "Basis",
@@ -88,6 +91,7 @@ __all__ = [
     "landmark_basis",
     "landmark_features",
     "localised",
+    "nystrom_factor",
     "penalty_root",
     "principal_features",
     "reduced_precision",

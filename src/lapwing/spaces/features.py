@@ -16,9 +16,13 @@ from scipy.sparse.linalg import eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel
+from ..operators import Operator
 
-#: Eigenvalues below this share of the largest are rounding.
-_RANK = 1e-12
+#: Eigenvalues below this share of the largest are treated as zero. Sums over many rows of products
+#: of kernel values are not more accurate: a smaller share makes fits depend on the order of rows.
+CUTOFF = 1e-10
+#: The same for a Gram matrix that may be stored in single precision.
+SINGLE_PRECISION_CUTOFF = 1e-6
 #: Rows of one block of features.
 _BLOCK = 1024
 
@@ -94,13 +98,22 @@ def principal_features(K: np.ndarray, r: int, rng: np.random.Generator) -> Featu
         values, vectors = eigsh(K, r, which="LA", v0=rng.standard_normal(n))
     else:
         values, vectors = eigh(K, subset_by_index=[n - r, n - 1])
-    keep = values > _RANK * max(values.max(), 1e-300)
+    keep = values > CUTOFF * max(values.max(), 1e-300)
     values, vectors = values[keep], vectors[:, keep]
     return Features(vectors * np.sqrt(values), vectors / np.sqrt(values))
 
 
-def inverse_root(K: np.ndarray, rank: float = _RANK) -> np.ndarray:
-    """Return A with AᵀKA = I on the range of K; smaller shares of its largest eigenvalue are 0."""
+def nystrom_factor(gram: Operator, index: np.ndarray) -> np.ndarray:
+    """Return Z with ZZᵀ ≈ K from some columns of a Gram matrix, which may be stored rounded."""
+    columns = gram.columns(index)
+    return columns @ inverse_root(columns[index], SINGLE_PRECISION_CUTOFF)
+
+
+def inverse_root(K: np.ndarray, cutoff: float = CUTOFF) -> np.ndarray:
+    """Return A with AᵀKA = I on the range of K.
+
+    Eigenvalues of at most ``cutoff`` times the largest one are treated as zero.
+    """
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
-    keep = values > rank * max(values[-1], 1e-300)
+    keep = values > cutoff * max(values[-1], 1e-300)
     return vectors[:, keep] / np.sqrt(values[keep])

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays.blocks import RowBlocks
 from ..kernels import Kernel, PreparedRows
-from .features import inverse_root
+from .features import CUTOFF, inverse_root
 
 #: Similarities of one tile: small enough for the cache, large enough for fast products.
 _TILE_ENTRIES = 1_000_000
@@ -29,9 +29,6 @@ _SMALLEST_TOTAL = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
 _SMALLEST_PENALTY = 1e-200
 #: Squared distances below this share of the squared norms are rounding.
 _SAME = 1e-12
-#: Eigenvalues below this share of the largest are rounding: sums over rows of products of
-#: similarities have lost their digits.
-_LEAST_EIGENVALUE = 1e-10
 
 
 def tile_rows(n_points: int) -> int:
@@ -143,7 +140,7 @@ class LowRankGraph:
             sums[0] += similarities.raw(X).sum(axis=0)
 
         [total] = rows.sum("degrees", lambda: [np.zeros(m)], add, tile_rows(m))
-        root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
+        root = inverse_root(similarities.raw(similarities.points))
         half = root.T @ total
         return cls(similarities, root, root @ half, float(half @ half))
 
@@ -237,11 +234,11 @@ def penalty_root(plus: np.ndarray, minus: np.ndarray, similarities: Similarities
     remove them and invert the rest, which forbids a constant that the graph does not see instead
     of freeing it. Cost: some k³ operations.
     """
-    root = inverse_root(similarities.raw(similarities.points), _LEAST_EIGENVALUE)
+    root = inverse_root(similarities.raw(similarities.points))
     A = plus - minus
     values, vectors = np.linalg.eigh(root.T @ ((A + A.T) / 2.0) @ root)
     largest = float(np.einsum("ij,ij->j", root, plus @ root).max())
-    values = np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], largest, _SMALLEST_PENALTY))
+    values = np.maximum(values, CUTOFF * max(values[-1], largest, _SMALLEST_PENALTY))
     return root @ (vectors / np.sqrt(values))
 
 

@@ -1,0 +1,161 @@
+"""The two growing subspaces of `manifold_cg`, and the label problems over them.
+
+`EnergyBasis` spans expansions and gives upper bounds of the optimum; `ManifoldBasis` spans function
+values and gives lower bounds. Both orthonormalise new directions and multiply by S; products with K
+are passed in. See `manifold_cg` for the mathematics.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..risk import RegularizedRisk
+from .label_problem import LabelProblem, label_problem
+
+#: Number of columns up to which products with a basis are formed one by one.
+_FEW = 4
+#: Share of the norm of K below which a direction is taken to lie in its null space.
+_NULL = 1e-11
+#: Directions whose squared remainder after orthogonalisation is below this share are dropped.
+_DEPENDENT = 1e-11
+
+
+class _Columns:
+    """A growing block of columns, contiguous by column."""
+
+    def __init__(self, n: int) -> None:
+        self._store = np.empty((n, 0), order="F")
+        self._used = 0
+
+    def append(self, block: np.ndarray) -> None:
+        needed = self._used + block.shape[1]
+        if needed > self._store.shape[1]:
+            grown = np.empty((self._store.shape[0], max(needed, needed * 3 // 2)), order="F")
+            grown[:, : self._used] = self._store[:, : self._used]
+            self._store = grown
+        self._store[:, self._used : needed] = block
+        self._used = needed
+
+    @property
+    def array(self) -> np.ndarray:
+        return self._store[:, : self._used]
+
+
+class EnergyBasis:
+    """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf with f = Kα, and their values KV.
+
+    The values on the labelled rows, (KV)_J, and the intercept row μ·1ᵀSKV are stored as well.
+    """
+
+    def __init__(self, risk: RegularizedRisk) -> None:
+        self.risk = risk
+        n = risk.n_rows
+        self._V, self._KV = _Columns(n), _Columns(n)
+        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
+        self._S_ones = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
+        self._stretch = 0.0  # largest ‖KD‖/‖D‖ so far
+
+    def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
+        """Add directions after orthonormalisation; return whether any of them was new."""
+        S, mu = self.risk.smoothness, self.risk.ratio
+        V, KV = self._V.array, self._KV.array
+        outside = self._outside_null_space(D, KD)
+        D, KD = D[:, outside], KD[:, outside]
+        S_KD = S @ KD
+        norms = np.sqrt(np.maximum((KD * (D + mu * S_KD)).sum(axis=0), 1e-300))
+        D, KD, S_KD = D / norms, KD / norms, S_KD / norms
+        for _ in range(2):  # Gram-Schmidt twice is enough
+            overlap = KV.T @ (D + mu * S_KD)
+            D, KD = D - _times(V, overlap), KD - _times(KV, overlap)
+            S_KD = S @ KD  # recomputed, since the remainder of KD may be small
+            outside = self._outside_null_space(D, KD)
+            D, KD, S_KD = D[:, outside], KD[:, outside], S_KD[:, outside]
+            T = _orthonormalizer(KD.T @ (D + mu * S_KD), np.ones(D.shape[1]))
+            D, KD, S_KD = D @ T, KD @ T, S_KD @ T
+        self._V.append(D)
+        self._KV.append(KD)
+        self._on_labelled.append(KD[self.risk.labelled])
+        self._intercept_row.append(mu * (self._S_ones @ KD)[None, :])
+        return D.shape[1] > 0
+
+    def _outside_null_space(self, D: np.ndarray, KD: np.ndarray) -> np.ndarray:
+        """Return which columns lie outside the null space of K, where KD is only rounding."""
+        lengths, images = np.linalg.norm(D, axis=0), np.linalg.norm(KD, axis=0)
+        stretch = images / np.maximum(lengths, 1e-300)
+        self._stretch = max(self._stretch, float(stretch.max(initial=0.0)))
+        return stretch > _NULL * self._stretch
+
+    def label_problem(self) -> LabelProblem:
+        """Return the label problem over the span."""
+        values, intercept_row = self._on_labelled.array, self._intercept_row.array[0]
+        sigma = self.risk.ratio * float(self._S_ones.sum()) - float(intercept_row @ intercept_row)
+        return label_problem(self.risk, values @ values.T, 1.0 - values @ intercept_row, sigma)
+
+    def solution(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the optimal expansion for dual coefficients c and intercept b, and its values."""
+        z = self._on_labelled.array.T @ c - np.outer(self._intercept_row.array[0], b)
+        return _times(self._V.array, z), _times(self._KV.array, z)
+
+
+class ManifoldBasis:
+    """Directions P, orthonormal in uᵀ(S + μSKS)v, and the problem that bounds from below.
+
+    Stored are SP, the images P + μKSP, the values (KSP)_J on the labelled rows, and 1ᵀSP.
+    """
+
+    def __init__(self, risk: RegularizedRisk, K_labelled: np.ndarray) -> None:
+        self.risk = risk
+        self._K = K_labelled[risk.labelled]
+        self._SP, self._images = _Columns(risk.n_rows), _Columns(risk.n_rows)
+        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
+
+    def extend(self, p: np.ndarray, Sp: np.ndarray, K_Sp: np.ndarray) -> bool:
+        """Add directions, given with Sp and KSp; return whether any of them was new."""
+        SP, P_images, on_labelled = self._SP.array, self._images.array, self._on_labelled.array
+        # A component in the null space of S has no effect, but the scaling would enlarge it.
+        p = self.risk.smoothness.without_null_space(p)
+        size = np.sqrt(np.maximum((p * Sp).sum(axis=0), 1e-300))
+        Sp, images = Sp / size, (p + self.risk.ratio * K_Sp) / size
+        values = K_Sp[self.risk.labelled] / size
+        before = (Sp * images).sum(axis=0)
+        for _ in range(2):  # Gram-Schmidt twice is enough
+            overlap = SP.T @ images
+            Sp, images = Sp - _times(SP, overlap), images - _times(P_images, overlap)
+            values = values - on_labelled @ overlap
+        T = _orthonormalizer(Sp.T @ images, before)
+        Sp, images, values = Sp @ T, images @ T, values @ T
+        self._SP.append(Sp)
+        self._images.append(images)
+        self._on_labelled.append(values)
+        self._intercept_row.append(Sp.sum(axis=0, keepdims=True))
+        return Sp.shape[1] > 0
+
+    def lower_bound(self) -> float:
+        """Return a lower bound of the optimum, summed over the columns."""
+        mu, B, v = self.risk.ratio, self._on_labelled.array, self._intercept_row.array[0]
+        problem = label_problem(
+            self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ v), mu * float(v @ v)
+        )
+        return float(problem.lower_bound(*problem.solve()[:2]).sum())
+
+
+def _times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A @ B; for few columns of B one by one, which saves BLAS a copy of A."""
+    if not 0 < B.shape[1] <= _FEW:
+        return A @ B
+    return np.array([A @ column for column in B.T]).T
+
+
+def _orthonormalizer(gram: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return T with Tᵀ·gram·T = I, without linearly dependent directions.
+
+    ``before`` are the squared lengths before orthogonalisation: the remainder of a direction that
+    was in the span already is rounding.
+    """
+    squares = np.diag(gram)
+    new = np.flatnonzero(squares > _DEPENDENT * np.maximum(before, 1e-300))
+    T = np.zeros((len(gram), len(new)))
+    T[new, np.arange(len(new))] = 1.0 / np.sqrt(squares[new])
+    values, vectors = np.linalg.eigh(T.T @ ((gram + gram.T) / 2.0) @ T)
+    keep = values > _DEPENDENT
+    return T @ (vectors[:, keep] / np.sqrt(values[keep]))
