@@ -3,6 +3,7 @@
 import importlib.util
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 from lapwing import KNNGraph, LapSVC, LapSVCPath
+from lapwing.arrays.packing import pack, unpack
+from lapwing.estimators.class_paths import ClassPaths, PathFunctions
+from lapwing.solvers import SolutionPath
 
 # Test folders are no packages: load the reference by its path.
 _spec = importlib.util.spec_from_file_location(
@@ -572,6 +576,28 @@ def test_clone_and_pickle(kernel):
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "lambdas_")
     np.testing.assert_array_equal(copy.fit(rows, y).lambdas_, model.lambdas_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_functions_of_all_lambdas_can_be_packed(kernel):
+    X, y, _ = blobs(3)
+    model = LapSVCPath(kernel=kernel).fit(X, y)
+    known = {kind.__name__: kind for kind in (PathFunctions, ClassPaths, SolutionPath)}
+    again = clone(model).fit(X, y)
+    again._functions = unpack(*pack(model._functions), known)
+    lam = on_the_path(model)
+    np.testing.assert_array_equal(again.decision_function(X, lam), model.decision_function(X, lam))
+    broken = replace(model._functions, coefficients=model._functions.coefficients[:, 1:])
+    with pytest.raises(ValueError, match="do not fit together"):
+        unpack(*pack(broken), known)
+
+
+def test_parameters_that_change_after_the_fit_do_not_change_it():
+    X, y, _ = blobs()
+    model = LapSVCPath(rho=0.2).fit(X, y)
+    lam = on_the_path(model)
+    before = model.decision_function(X, lam)
+    np.testing.assert_array_equal(model.set_params(rho=5.0).decision_function(X, lam), before)
 
 
 def test_single_precision_rows():
