@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,9 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 from helpers import reference
 from helpers.data import gaussian, one_vs_rest
 from lapwing import KNNGraph, LapSVC, LapSVCPath
+from lapwing.arrays.packing import pack, unpack
+from lapwing.estimators.class_paths import ClassPaths, PathFunctions
+from lapwing.solvers import SolutionPath
 
 N = 60
 
@@ -555,6 +559,28 @@ def test_clone_and_pickle(kernel):
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "lambdas_")
     np.testing.assert_array_equal(copy.fit(rows, y).lambdas_, model.lambdas_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_functions_of_all_lambdas_can_be_packed(kernel):
+    X, y, _ = blobs(3)
+    model = LapSVCPath(kernel=kernel).fit(X, y)
+    known = {kind.__name__: kind for kind in (PathFunctions, ClassPaths, SolutionPath)}
+    again = clone(model).fit(X, y)
+    again._functions = unpack(*pack(model._functions), known)
+    lam = on_the_path(model)
+    np.testing.assert_array_equal(again.decision_function(X, lam), model.decision_function(X, lam))
+    broken = replace(model._functions, coefficients=model._functions.coefficients[:, 1:])
+    with pytest.raises(ValueError, match="do not fit together"):
+        unpack(*pack(broken), known)
+
+
+def test_parameters_that_change_after_the_fit_do_not_change_it():
+    X, y, _ = blobs()
+    model = LapSVCPath(rho=0.2).fit(X, y)
+    lam = on_the_path(model)
+    before = model.decision_function(X, lam)
+    np.testing.assert_array_equal(model.set_params(rho=5.0).decision_function(X, lam), before)
 
 
 def test_single_precision_rows():

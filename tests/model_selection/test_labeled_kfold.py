@@ -29,6 +29,7 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 
 from helpers import data
 from lapwing import KNNGraph, LapRLSRegressor, LapSVC
+from lapwing.arrays.packing import pack, unpack
 from lapwing.model_selection import LabeledKFold, labeled_scorer
 
 moons = partial(data.moons, n=120, n_labelled=24, noise=0.06)
@@ -300,6 +301,12 @@ def test_it_is_a_splitter_of_scikit_learn():
     copy = clone(GridSearchCV(LapSVC(), {}, cv=cv)).cv
     assert copy is not cv
     assert vars(copy) == vars(cv)
+
+
+def test_a_splitter_can_be_packed():
+    cv = LabeledKFold(3, n_repeats=2, unlabeled="", train_order="labeled_first")
+    again = unpack(*pack(cv), {"LabeledKFold": LabeledKFold})
+    assert vars(again) == vars(cv)
 
 
 def test_cross_validation_equals_a_loop():

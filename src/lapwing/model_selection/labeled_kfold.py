@@ -8,7 +8,7 @@ training parts. It does not know which estimator is evaluated, or how it is fitt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
@@ -165,6 +165,15 @@ class LabeledKFold(BaseCrossValidator):
             code[labelled] = np.argsort(np.argsort(first))[codes]
             self._warn_of_small_classes(classes, np.bincount(codes))
         return self._parts(code)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the parameters, for a model file."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Return the splitter of a model file."""
+        return cls(**state)
 
     def _classes(self, values: np.ndarray, labelled: np.ndarray) -> np.ndarray | None:
         """Return the classes of the labelled rows, or None where folds are not stratified."""
