@@ -31,7 +31,9 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
-    #: Attributes that can be computed again, which model files leave out.
+    #: Attributes that the last fit has set; scikit-learn and users set others, which stay.
+    _fitted_names: tuple[str, ...] = ()
+    #: Attributes that are computed when they are first asked for: not stored in model files.
     _caches: tuple[str, ...] = ()
 
     def _refit(self, y: np.ndarray) -> Self:
@@ -71,17 +73,13 @@ class Model(BaseEstimator):
 
     def _replace_fitted(self, **attributes: Any) -> Self:
         """Set all fitted attributes at once; those of an earlier fit are removed."""
-        for name in self._fitted_names():
-            delattr(self, name)
+        for name in (*self._fitted_names, *self._caches):
+            if name in vars(self):  # a copy may lack some
+                delattr(self, name)
         for name, value in attributes.items():
             setattr(self, name, value)
+        self._fitted_names = tuple(attributes)
         return self
-
-    def _fitted_names(self) -> list[str]:
-        """Return the names of all attributes that a fit has set."""
-        # Users set the second one by set_fit_request and its kin.
-        others = {*self.get_params(deep=False), "_metadata_request"}
-        return [name for name in vars(self) if name not in others]
 
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""
@@ -91,19 +89,17 @@ class Model(BaseEstimator):
         seed = parameters.get("random_state")
         if not isinstance(seed, (int, np.integer)):  # what was drawn from it is kept
             parameters |= {"random_state": None} if "random_state" in parameters else {}
-        names = [name for name in self._fitted_names() if name not in self._caches]
-        fitted = {name: getattr(self, name) for name in names}
+        fitted = {name: getattr(self, name) for name in self._fitted_names if name in vars(self)}
         return {"parameters": parameters, "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Return the estimator of a model file."""
         model = cls(**state["parameters"])
-        for name, value in state["fitted"].items():
+        for name in state["fitted"]:
             if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
                 raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
-            setattr(model, name, value)
-        return model
+        return model._replace_fitted(**state["fitted"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
