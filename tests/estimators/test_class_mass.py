@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lapwing.estimators.class_mass import class_factors, resolve_prior, warn_lost_mass
+from lapwing.estimators.class_mass import (
+    class_factors,
+    class_scales,
+    labeled_shares,
+    resolve_prior,
+    warn_lost_mass,
+)
+from lapwing.estimators.targets import class_targets
 
 CLASSES = np.array(["a", "b", "c"])
 COUNTS = np.array([5, 2, 0])
@@ -104,3 +111,30 @@ def test_least_mass_is_that_of_the_caller(recwarn):
     assert not recwarn
     np.testing.assert_array_equal(class_factors(np.zeros(2), prior), 1.0)
     np.testing.assert_array_equal(class_factors(np.zeros(2), prior, least=0.0), 1.0)
+
+
+@pytest.mark.parametrize("prior", [None, "labeled", "equal", [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("sample", [None, np.array([0, 2, 4])])
+def test_scales_with_all_labels_and_without_one(prior, sample):
+    y = np.array([0, 1, 2, 0, 1, -1, -1])
+    targets = class_targets(y, y[:, None], None, unlabeled=-1, class_weight=None)
+    chosen = np.arange(5) if sample is None else sample
+    rng = np.random.default_rng(0)
+    mass, held_out = rng.uniform(1, 2, 3), rng.uniform(1, 2, (len(chosen), 3))
+    scales = class_scales(prior, targets, mass, held_out, sample=sample, total=7.0)
+    counts = np.array([2, 2, 1])
+    shares = resolve_prior(prior, CLASSES, counts)
+    np.testing.assert_array_equal(scales.factors, class_factors(mass, shares, total=7.0))
+    np.testing.assert_array_equal(
+        scales.shares, labeled_shares(counts) if prior is None else shares
+    )
+    for i, row in enumerate(chosen):
+        left = counts - (np.arange(3) == y[row])
+        shares = resolve_prior(prior, CLASSES, left)
+        np.testing.assert_array_equal(
+            scales.held_out[i], class_factors(held_out[i], shares, total=7.0)
+        )
+        expected = labeled_shares(left) if prior is None else shares
+        np.testing.assert_array_equal(
+            np.broadcast_to(scales.held_out_shares, held_out.shape)[i], expected
+        )

@@ -141,6 +141,34 @@ def test_sums_that_are_not_positive_are_refused(name):
         H(np.zeros((1, 3)))
 
 
+@every_kernel
+def test_an_offset_is_added_to_the_sums(name):
+    X = rows()
+    V, coef = points(X, 5), np.arange(10.0).reshape(5, 2)
+    H = Similarities(make(name, X), V, True, offset=0.5)
+    E = KERNELS[name](X, V)
+    expected = E / (E.sum(axis=1, keepdims=True) + 0.5)
+    np.testing.assert_allclose(H(X), expected, atol=1e-14)
+    np.testing.assert_allclose(H.values(X, coef), expected @ coef, atol=1e-12)
+
+
+def test_far_rows_vanish_with_an_offset():
+    X = rows()
+    for offset in (1e-3, 1e-300):
+        H = Similarities(make("rbf", X), points(X, 5), True, offset=offset)
+        np.testing.assert_array_equal(H(X + 1e4), 0.0)
+
+
+@pytest.mark.parametrize("name", ["linear", "poly", "cosine"])
+def test_sums_below_the_offset_are_refused(name):
+    X = rows()
+    kernel = make_kernel(name, X, gamma=GAMMA, degree=3, coef0=0.0)
+    H = Similarities(kernel, points(X, 5), True, offset=1e-3)
+    assert (H(np.zeros((1, 3))) == 0.0).all()
+    with pytest.raises(ValueError, match=r"sum to zero or less.*use kernel='rbf'"):
+        H(-X)
+
+
 @pytest.mark.parametrize("name", ["linear", "poly", "cosine"])
 @pytest.mark.parametrize("with_gram", [False, True])
 @pytest.mark.parametrize("same", [False, True])
