@@ -177,7 +177,17 @@ def test_labels_of_weight_zero_do_not_count(case):
     np.testing.assert_array_equal(found.transduction_[zero], y[zero])  # they keep their labels
 
 
-@each_case()
+@each_case(classifier)
+def test_a_class_without_weight_is_not_predicted(case):
+    X, y, _ = case.data()
+    found = fit_quietly(case.new(), X, y, sample_weight=(y != 0).astype(float))
+    assert found.classes_.tolist() == [0, 1, 2]
+    assert np.isfinite(values_of(found, X)).all()
+    assert set(found.predict(X)) == {1, 2}
+    np.testing.assert_array_equal(found.transduction_[:N_LABELLED], y[:N_LABELLED])
+
+
+@each_case(one_a_class=True)
 def test_weights_of_one_are_no_weights(case):
     X, y, _ = case.data()
     found = fit_quietly(case.new(), X, y, sample_weight=np.ones(N_ROWS))
@@ -248,7 +258,7 @@ def test_input_is_left_as_it_is(case):
     np.testing.assert_array_equal(weights, before[2])
 
 
-@each_case(lambda case: not case.sparse)
+@each_case(lambda case: not case.sparse, one_a_class=True)
 def test_names_of_columns_are_checked(case):
     X, y, _ = case.data()
     table = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -37,12 +37,10 @@ def test_every_public_estimator_has_a_case():
 
 @each_case()
 def test_a_clone_has_the_parameters_and_not_the_fit(case):
-    X, y, _ = case.data()
     model = case.fitted()
     copy = clone(model)
-    assert {name for name in vars(copy) if name.endswith("_")} == set()
+    assert vars(copy).keys() == model.get_params(deep=False).keys()
     assert str(copy.get_params()) == str(model.get_params()) == str(case.new().get_params())
-    assert_same_outputs(fit_quietly(copy, X, y), model, X)
 
 
 @each_case(one_a_class=True)
@@ -63,7 +61,7 @@ def test_fit_does_not_change_the_parameters(case):
 @each_case()
 def test_two_fits_give_the_same_bits(case):
     X, y, _ = case.data()
-    assert_same_outputs(fit_quietly(case.new(), X, y), case.fitted(), X)
+    assert_same_outputs(fit_quietly(clone(case.fitted()), X, y), case.fitted(), X)
 
 
 @each_case(one_a_class=True)

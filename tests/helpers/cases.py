@@ -6,7 +6,7 @@ with the reason. What is planned but not built yet, and bugs that are known, are
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -64,6 +64,7 @@ class Case:
 
     name: str
     estimator: BaseEstimator
+    slow: bool = False  # whether a fit takes a tenth of a second or more
     sparse: bool = False  # whether the rows are given as a sparse matrix
     tol: float = 1e-5  # by how much the values of two ways to the same model may differ
     order_matters: str = ""  # why the order of the rows changes the model
@@ -72,6 +73,7 @@ class Case:
     added_differs: str = ""  # why `add_labels` gives another model than a new fit
     transduction_differs: str = ""  # why training rows have other values than `predict` gives
     zero_weight: str = "unlabelled"  # what a labelled row of weight zero is: or "absent"
+    no_reach_warning: str = ""  # why rows that no label reaches are not warned of
     forgets_rows: str = ""  # why `add_labels` is refused after a pickle
     bad_parameter: tuple[str, Any] = ("gamma", -1.0)
 
@@ -165,9 +167,11 @@ _DEFAULT = {
     "names_matter": "folds are drawn class by class, in the order of their names",
     "sparse_differs": "sparse rows are not centred, and another candidate may be chosen",
     "added_differs": "the family that the first fit chose is kept",
+    "no_reach_warning": "`suggest` puts such rows first",
     "bad_parameter": ("method", "fast"),
 }
-_MARGIN = {"zero_weight": "absent", "added_differs": _LOCAL}
+_NEGATIVE = ("reg_ambient", -1.0)  # gamma is not looked at for a linear kernel
+_MARGIN = {"zero_weight": "absent", "added_differs": _LOCAL, "bad_parameter": ("reg", -1.0)}
 _NEAR = "training rows have their values on the graph; predictions average over near rows"
 _FORGETS = "the rows are as large as the data and are not kept in a pickle"
 
@@ -176,14 +180,19 @@ CASES = [
     Case("LapSVC", LapSVC()),
     Case("LapSVC-hinge", LapSVC("hinge")),
     Case("LapSVC-pcg", LapSVC(solver="pcg", tol=1e-6), tol=1e-3),
-    Case("LapSVC-linear", LapSVC(kernel="linear")),
+    Case("LapSVC-linear", LapSVC(kernel="linear"), bad_parameter=_NEGATIVE),
     Case("LapSVC-sparse", LapSVC(), sparse=True),
     Case("LapSVC-landmarks", LapSVC(n_landmarks=10), order_matters=_KMEANS),
     Case("LapRLSClassifier", LapRLSClassifier()),
     Case("LapRLSClassifier-poly", LapRLSClassifier(kernel="poly", degree=2, coef0=1.0)),
     Case("LapRLSRegressor", LapRLSRegressor()),
     Case("LapRLSRegressor-pcg", LapRLSRegressor(solver="pcg", tol=1e-6), tol=1e-3),
-    Case("LapRLSRegressor-sparse", LapRLSRegressor(kernel="linear"), sparse=True),
+    Case(
+        "LapRLSRegressor-sparse",
+        LapRLSRegressor(kernel="linear"),
+        sparse=True,
+        bad_parameter=_NEGATIVE,
+    ),
     Case("LapRLSRegressor-landmarks", LapRLSRegressor(n_landmarks=10), order_matters=_KMEANS),
     Case("LapSVR", LapSVR()),
     # Laplacian embedding: the tube is found to tol
@@ -275,7 +284,7 @@ CASES = [
     ),
     # the default; the first case of a class is one that takes little time
     Case("SemiSupervisedClassifier-manifold", SemiSupervisedClassifier("manifold"), **_DEFAULT),
-    Case("SemiSupervisedClassifier", SemiSupervisedClassifier(), **_DEFAULT),
+    Case("SemiSupervisedClassifier", SemiSupervisedClassifier(), slow=True, **_DEFAULT),
     Case(
         "SemiSupervisedClassifier-sparse",
         SemiSupervisedClassifier("graph"),
@@ -308,20 +317,38 @@ def public_estimators() -> list[type[BaseEstimator]]:
 
 #: Bugs that the suite has found: (test, case, or "*" for all cases) and what is wrong.
 _LINEAR_MEMORY = "memory_limit is not looked at where a linear kernel is solved in its features"
+_TEXT_WEIGHTS = "weights that are no numbers: the message does not name sample_weight"
+_CLASS_GONE = "the margin family is given shares of all classes where one has no weight"
 KNOWN_BUGS: dict[tuple[str, str], str] = {
+    ("test_a_class_without_weight_is_not_predicted", "SemiSupervisedClassifier"): _CLASS_GONE,
+    ("test_weights_that_are_no_numbers_are_refused_by_name", "*"): _TEXT_WEIGHTS,
     ("test_too_little_memory_is_refused_by_name", "LapSVC-linear"): _LINEAR_MEMORY,
     ("test_too_little_memory_is_refused_by_name", "LapRLSRegressor-sparse"): _LINEAR_MEMORY,
+    ("failure: memory", "LapSVC-linear"): _LINEAR_MEMORY,
+    ("failure: memory", "LapRLSRegressor-sparse"): _LINEAR_MEMORY,
 }
 
 
-def _marks(test: str, case: Case, feature: str | None) -> Iterator[pytest.MarkDecorator]:
-    if feature is not None:
-        assert feature in FEATURES, feature
-        if feature not in BUILT:
-            yield pytest.mark.xfail(reason=f"planned: {feature}", strict=False)
+def planned(feature: str | None) -> list[pytest.MarkDecorator]:
+    """The mark of a test of a feature, which is expected to fail until the feature is built."""
+    assert feature is None or feature in FEATURES, feature
+    if feature is None or feature in BUILT:
+        return []
+    return [pytest.mark.xfail(reason=f"planned: {feature}", strict=False)]
+
+
+def known_bug(test: str, case: Case) -> list[pytest.MarkDecorator]:
+    """The mark of a test that a known bug breaks."""
     bug = KNOWN_BUGS.get((test, case.name), KNOWN_BUGS.get((test, "*")))
-    if bug is not None:
-        yield pytest.mark.xfail(reason=bug, strict=STRICT)
+    return [] if bug is None else [pytest.mark.xfail(reason=bug, strict=STRICT)]
+
+
+def first_cases(cases: Iterable[Case] = tuple(CASES)) -> list[Case]:
+    """The first case of each class."""
+    first: dict[type, Case] = {}
+    for case in cases:
+        first.setdefault(type(case.estimator), case)
+    return list(first.values())
 
 
 def each_case(
@@ -342,13 +369,13 @@ def each_case(
         The planned feature that the test is about.
     """
     cases = [case for case in CASES if where(case)]
-    if one_a_class:
-        first = {type(case.estimator): case for case in reversed(cases)}
-        cases = [case for case in cases if first[type(case.estimator)] is case]
+    cases = first_cases(cases) if one_a_class else cases
 
     def decorate(test: Callable) -> Callable:
         parameters = [
-            pytest.param(case, id=case.name, marks=list(_marks(test.__name__, case, feature)))
+            pytest.param(
+                case, id=case.name, marks=planned(feature) + known_bug(test.__name__, case)
+            )
             for case in cases
         ]
         return pytest.mark.parametrize("case", parameters)(test)
