@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from lapwing.estimators.transductive import TransductiveClassifier
 from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import (
     check_classifiers_classes,

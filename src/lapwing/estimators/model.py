@@ -101,7 +101,8 @@ class Model(BaseEstimator):
         """
         caches = [n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)]
         for name in (*self._fitted, *caches):
-            delattr(self, name)
+            if name in vars(self):  # a pickle may lack some
+                delattr(self, name)
         for name, value in attributes.items():
             setattr(self, name, value)
         self._fitted = tuple(attributes)
@@ -116,7 +117,8 @@ class Model(BaseEstimator):
             parameters["random_state"] = None  # what was drawn from it is kept
         # What other attributes are derived from comes first.
         names = sorted(self._fitted, key=lambda name: name != "_setup")
-        return {"parameters": parameters, "fitted": {name: getattr(self, name) for name in names}}
+        fitted = {name: getattr(self, name) for name in names if name in vars(self)}
+        return {"parameters": parameters, "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:

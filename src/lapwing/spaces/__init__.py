@@ -54,8 +54,8 @@ from .prototypes import (
 )
 
 __all__ = [
-    "PREDICTOR_TYPES",
     "CUTOFF",
+    "PREDICTOR_TYPES",
     "AffineSpace",
     "AnchorMixture",
     "Basis",
