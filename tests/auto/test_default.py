@@ -20,6 +20,7 @@ from lapwing.auto import fit, limits
 from lapwing.auto.labels import Labels
 from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.supervised_family import SupervisedFamily
+from lapwing.persistence.types import known_types
 
 
 def few(truth, per_class, seed=0):
@@ -619,4 +620,4 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
 
 def test_labels_that_json_cannot_hold():
     with pytest.raises(TypeError, match="cannot be kept"):
-        pack(SemiSupervisedClassifier(unlabeled={1, 2}))
+        pack(SemiSupervisedClassifier(unlabeled={1, 2}), known_types)

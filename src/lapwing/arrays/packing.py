@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -24,8 +24,15 @@ _ATTRIBUTE = re.compile(r"_?[A-Za-z][A-Za-z0-9_]*")
 _SPECIAL = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
 
 
-def pack(value: Any) -> Packed:
+def pack(value: Any, known: Mapping[str, type]) -> Packed:
     """Return a value as JSON and arrays.
+
+    Parameters
+    ----------
+    value : object
+        What to pack.
+    known : mapping of str to type
+        The types of objects that may occur in it, by name.
 
     Dataclasses are packed by their fields. Other classes define ``to_state()``, which returns a
     dict of values to pack, and the class method ``from_state(state)``. ``DERIVED`` of a class names
@@ -39,11 +46,11 @@ def pack(value: Any) -> Packed:
     Examples
     --------
     >>> import numpy as np
-    >>> page, arrays = pack({"weights": np.ones(2), "name": "a"})
+    >>> page, arrays = pack({"weights": np.ones(2), "name": "a"}, {})
     >>> unpack(page, arrays, {})
     {'weights': array([1., 1.]), 'name': 'a'}
     """
-    packer = _Packer()
+    packer = _Packer(known)
     return packer.page(value), packer.arrays
 
 
@@ -72,7 +79,8 @@ def expect(condition: bool, what: str = "its arrays do not fit together") -> Non
 
 
 class _Packer:
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[str, type]) -> None:
+        self._known = known
         self.arrays: dict[str, np.ndarray] = {}
         self._stored: dict[int, Any] = {}  # pages of arrays and objects by identity
         self._alive: list[Any] = []  # an identity is only one as long as its object lives
@@ -105,12 +113,12 @@ class _Packer:
             return self._array(value)
         if sp.issparse(value):
             return self._sparse(value)
+        if self._known.get(type(value).__name__) is not type(value):
+            raise TypeError(f"{value!r} cannot be kept in a model file")
         if hasattr(value, "to_state"):
             state = value.to_state()
-        elif is_dataclass(value):
-            state = {field.name: getattr(value, field.name) for field in fields(value)}
         else:
-            raise TypeError(f"{value!r} cannot be kept in a model file")
+            state = {field.name: getattr(value, field.name) for field in fields(value)}
         page = {name: self.page(inner) for name, inner in state.items()}
         number = self._n_objects
         self._n_objects += 1
@@ -126,6 +134,8 @@ class _Packer:
         if array.dtype.kind not in "biufU":
             raise TypeError(f"an array of type {array.dtype} cannot be kept in a model file")
         name = f"a{len(self.arrays)}"
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            array = array.copy(order="K")  # the order of columns matters for the last bits
         self.arrays[name] = array
         return {"array": name}
 

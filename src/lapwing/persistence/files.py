@@ -56,7 +56,7 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
             "Lapwing: use skops for pipelines and other estimators"
         )
     check_is_fitted(model, "predictor_")
-    packed, arrays = pack(model)
+    packed, arrays = pack(model, known_types)
     page = {"lapwing": __version__, "model": packed, "extra": {} if extra is None else extra}
     write_archive(path, page, arrays)
 

@@ -9,6 +9,10 @@ import scipy.sparse as sp
 
 from .. import estimators
 from ..arrays.duplicates import RowIndex
+from ..estimators.class_paths import ClassPaths, PathFunctions
+from ..estimators.margin import MarginStart
+from ..estimators.nystrom_lgc import NystromSystem
+from ..estimators.pvm import KeptRows, PrototypeSums
 from ..estimators.run import WarmStart
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
@@ -36,8 +40,14 @@ def trusted_types() -> list[str]:
 
 
 register(
+    ClassPaths,
     KNNGraph,
+    KeptRows,
     LowRankGraph,
+    MarginStart,
+    NystromSystem,
+    PathFunctions,
+    PrototypeSums,
     SolutionPath,
     SolverResult,
     Targets,

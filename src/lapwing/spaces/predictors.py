@@ -49,12 +49,12 @@ class Predictor:
 
     def to_arrays(self) -> Packed:
         """Return the function as JSON and plain arrays."""
-        return pack(self)
+        return pack(self, _known_types())
 
     @classmethod
     def from_arrays(cls, page: Any, arrays: dict[str, np.ndarray]) -> Self:
         """Return the function that `to_arrays` was called on."""
-        made = unpack(page, arrays, {kind.__name__: kind for kind in PREDICTOR_TYPES})
+        made = unpack(page, arrays, _known_types())
         expect(isinstance(made, cls), f"this is no {cls.__name__}")
         return made
 
@@ -360,6 +360,10 @@ def _equal(kernel: Kernel | None, other: Kernel | None) -> bool:
         return kernel is other
     mine, others = vars(kernel), vars(other)
     return all(np.array_equal(mine[name], others[name]) for name in mine)
+
+
+def _known_types() -> dict[str, type]:
+    return {kind.__name__: kind for kind in PREDICTOR_TYPES}
 
 
 #: Types of which predictors are made.
