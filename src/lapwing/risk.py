@@ -2,8 +2,8 @@
 
     ½·( Σ_labelled wᵢ loss(yᵢ, fᵢ) + γ_A ‖h‖² + γ_I fᵀSf ),    f = h(X) + b,  S = Lᵖ
 
-Melacci & Belkin (2011), eq. (2) and (7). Columns are separate problems with the same rows (one per
-class), worked on together so that each product with the Gram matrix serves all of them.
+Melacci & Belkin (2011), eq. (2) and (7). Columns are separate problems on the same rows (one per
+class). They are solved together, so that each product with the Gram matrix serves all of them.
 
 Notation: J selects the l labelled rows, g is the derivative of ½ Σ w·loss there, K the Gram matrix.
 """
@@ -18,7 +18,7 @@ from .losses import Loss
 from .operators import Operator
 from .spaces import Function, Space
 
-#: Share of the objective at zero that is lost in rounding.
+#: Share of the objective at zero that is rounding.
 _ROUNDING = 1e-15
 
 
@@ -95,7 +95,7 @@ class RegularizedRisk:
     def objective(self, f: Function) -> np.ndarray:
         """Return the objective per column. Cost: no product."""
         loss = self.weights @ self.loss.value(f.values[self.labelled], self.targets)
-        # Far-off constants, which S does not see, would leave the product few digits.
+        # A large component in the null space of S would cost digits of the product.
         manifold = (self.smoothness.without_null_space(f.values) * f.S_values).sum(axis=0)
         manifold = np.maximum(manifold, 0.0)
         ambient = self.space.dot(f, f)
@@ -103,7 +103,7 @@ class RegularizedRisk:
 
     @property
     def rounding(self) -> float:
-        """The objective that is zero up to rounding; no objective is below zero."""
+        """The value below which the objective, which is never negative, is zero up to rounding."""
         return _ROUNDING * float(self.objective(self.zero()).sum())
 
     def loss_gradient(self, f: Function) -> np.ndarray:
@@ -136,7 +136,7 @@ class RegularizedRisk:
         """
         gradient = self.gradient(f, loss_gradient)
         squared_norm = self.space.dot(gradient, gradient)
-        # A singular K can make the square negative by rounding.
+        # Rounding can make the square negative if K is singular.
         bound = np.maximum(squared_norm, 0.0) / (2.0 * self.reg_ambient)
         f_labelled, weights = f.values[self.labelled], 0.5 * self.weights[:, None]
         slack = self.loss.slack(f_labelled, self.targets, weights, loss_gradient)

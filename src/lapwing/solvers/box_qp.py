@@ -1,11 +1,11 @@
-"""Quadratic programs with box constraints, for the dual of losses made of hinges.
+"""Quadratic programs with box constraints, for the dual of sums of hinges.
 
     min over a, 0 ≤ a ≤ u:   ½ aᵀQa − mᵀa + max_b ( b·qᵀa − ½·σ·b² )
 
 With σ = 0 the last term is the constraint qᵀa = 0 of an unpenalised intercept b; with σ > 0 it is
-qᵀa squared over 2σ, an intercept that the manifold term holds back. A primal-dual interior-point
-method (Mehrotra's predictor and corrector) treats both alike; the answer is then made exact on the
-coordinates it left strictly inside the box.
+(qᵀa)²/2σ, of an intercept that the manifold term penalises. A primal-dual interior-point method
+(Mehrotra's predictor-corrector) treats both cases alike. The solution is then refined by solving
+exactly for the coordinates strictly inside the box.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 _MAX_ITER = 200
-#: In units where Qa − m + qb is of order one.
+#: Tolerance in units in which Qa − m + qb is of order one.
 _TOLERANCE = 1e-11
-#: Of the linear term: in smaller units its rounding would be above the tolerance.
+#: Smallest unit relative to the linear term, whose rounding must stay below the tolerance.
 _LEAST_HEIGHT = 1e-5
 
 
@@ -40,9 +40,9 @@ def solve_box_qp(
     sigma : float
         Penalty of the intercept, at least 0.
     """
-    # Units in which Q and m − qb are of order one, so that tolerances mean the same for every
-    # problem. What an intercept can take off the linear term, such as the mean of far-off targets,
-    # must not count: b begins there.
+    # Units in which Q and m − qb are of order one, so that the tolerances fit every problem. The
+    # part of the linear term that an intercept explains, such as the mean of large targets, does
+    # not count: b starts there.
     size = float(np.mean(np.diag(Q)))
     row = np.zeros(len(upper)) if q is None else q
     square = float(row @ row) + sigma * size
@@ -64,7 +64,7 @@ def solve_box_qp(
 
 @dataclass(frozen=True)
 class _Problem:
-    """The program in its own units; without an intercept the row is zero."""
+    """The program in scaled units; without an intercept the row is zero."""
 
     Q: np.ndarray
     linear: np.ndarray
@@ -81,10 +81,10 @@ class _Problem:
 
 
 def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return a, b and the difference of the multipliers of the two bounds; b starts as given."""
+    """Return a, b and the difference of the multipliers of the two bounds; b is the start."""
     upper, row, l = problem.upper, problem.row, len(problem.upper)
     a = np.minimum(0.5 * upper, 1.0)
-    slack = upper - a  # kept beside a: near the bound the difference would have no digits
+    slack = upper - a  # updated separately: near the bound the difference would lose its digits
     z_low, z_high = 1.0 / a, 1.0 / slack
     for _ in range(_MAX_ITER):
         dual = problem.gradient(a, b) - z_low + z_high
@@ -112,7 +112,7 @@ def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.
         a, slack, b = a + step * da, slack - step * da, b + step * db
         z_low, z_high = z_low + step * dz_low, z_high + step * dz_high
         if step < 1e-12 or min(a.min(), slack.min(), z_low.min(), z_high.min()) < 1e-150:
-            break  # rounding allows no more
+            break  # rounding prevents further progress
     return a, b, z_low - z_high
 
 
@@ -149,7 +149,7 @@ def _factor(Q: np.ndarray, diagonal: np.ndarray) -> tuple:
 
 
 def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return the longest step, at most 2, that keeps every value positive."""
+    """Return the longest step, at most 2, for which all values stay positive."""
     longest = 2.0
     for value, change in pairs:
         falling = change < 0
@@ -159,7 +159,7 @@ def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
 
 
 def _polish(problem: _Problem, a: np.ndarray, b: float, z: np.ndarray) -> tuple[np.ndarray, float]:
-    """Solve exactly on the coordinates inside the box; keep the result only if it is optimal."""
+    """Solve exactly for the coordinates inside the box; use the result only if it is optimal."""
     Q, upper, row, sigma = problem.Q, problem.upper, problem.row, problem.sigma
     low, high = a < z, upper - a < -z  # which of the two factors of z·a → 0 is the small one
     free = ~low & ~high
@@ -192,7 +192,7 @@ def _polish(problem: _Problem, a: np.ndarray, b: float, z: np.ndarray) -> tuple[
 
 
 def _middle(problem: _Problem, a: np.ndarray, low: np.ndarray) -> float:
-    """Return the middle of the intercepts that are optimal for an a at its bounds."""
+    """Return the middle of the interval of optimal intercepts if all of a is at its bounds."""
     acting = problem.row != 0
     row, low = problem.row[acting], low[acting]
     ends = (problem.linear - problem.Q @ a)[acting] / row  # where a row's gradient is zero

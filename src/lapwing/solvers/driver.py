@@ -1,6 +1,6 @@
-"""One loop for all solvers: history, time, stopping, callbacks and logging.
+"""The loop that runs all solvers: history, time, stopping, callbacks and logging.
 
-A solver is a generator of steps and knows none of these; the driver knows no mathematics.
+A solver is a generator of steps and knows none of these. The driver knows no mathematics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Callback = Callable[["Step"], object]
 
 @dataclass(frozen=True)
 class Step:
-    """Where a solver stands.
+    """The state of a solver after an iteration.
 
     Attributes
     ----------
@@ -34,17 +34,17 @@ class Step:
     objective : float
         Objective, summed over the columns.
     gap : float or None
-        Upper bound of objective − optimum, where it is known.
+        Upper bound of objective − optimum, if it is known.
     passes : int
-        Products with the Gram matrix so far.
+        Number of products with the Gram matrix so far.
     converged : bool
-        Whether the solver itself is content.
+        Whether the stopping criterion of the solver is met.
     leave_one_out : callable or None
-        Gives the values on the labelled rows, each without the help of its own label.
+        Returns the values on the labelled rows, each computed without its own label.
     details : mapping
-        What else the history should say of this step.
+        Further entries of this step for the history.
     remark : str
-        What is known of the solution, where it is not a distance from the optimum.
+        What is known about the solution, if it is not a gap; used in the message of the result.
     """
 
     iteration: int
@@ -59,36 +59,36 @@ class Step:
 
 
 class StoppingRule(Protocol):
-    """Looks at a step and gives a reason to stop, or None to go on."""
+    """A rule that looks at each step and may stop the solver."""
 
     def __call__(self, step: Step) -> str | None:
-        """Return the reason, or None."""
+        """Return the reason to stop, or None to continue."""
 
 
 @dataclass(frozen=True)
 class SolverResult:
-    """How a fit ended.
+    """The outcome of a fit.
 
     Attributes
     ----------
     status : {"converged", "stopped_early", "interrupted", "not_converged"}
-        What happened.
+        How the solver ended.
     message : str
-        The same for people, with what to do next.
+        Description of the outcome, with advice if the solver did not converge.
     solver : str
-        The method that ran.
+        Name of the solver.
     n_iter : int
-        Iterations done.
+        Number of iterations.
     objective : float or None
         Final objective, summed over the columns; None where it is not computed.
     gap : float or None
-        Certified bound of objective − optimum; None where the solver has none.
+        Certified bound of objective − optimum; None if the solver has none.
     passes : int
-        Products with the Gram matrix, or passes over the rows where there is none.
+        Number of products with the Gram matrix, or of passes over the rows where there is none.
     seconds : float
         Wall-clock time of the solver.
     history : list of dict
-        One entry a step: iteration, seconds, objective, gap, passes, and the step's details.
+        One entry per step: iteration, seconds, objective, gap, passes, and the step's details.
     """
 
     status: str
@@ -103,7 +103,7 @@ class SolverResult:
 
     @property
     def relative_gap(self) -> float | None:
-        """The certified gap over the objective."""
+        """The certified gap divided by the objective."""
         if self.gap is None or self.objective is None:
             return None
         return self.gap / max(self.objective, 1e-300)
@@ -119,12 +119,25 @@ def drive(
 ) -> tuple[Step, SolverResult]:
     """Run a solver until it converges, a rule or the callback stops it, or max_iter is reached.
 
+    Parameters
+    ----------
+    name : str
+        Name of the solver, for the result and the log.
+    steps : iterator of Step
+        The solver.
+    max_iter : int
+        Number of iterations after which to stop.
+    rules : sequence of StoppingRule
+        Rules that may stop the solver early.
+    callback : callable, optional
+        Called with each step; a true return value stops the solver.
+
     Returns
     -------
     step : Step
         The last step, with the solution.
     result : SolverResult
-        How it ended.
+        The outcome.
     """
     start = time.perf_counter()
     history: list[dict] = []
@@ -153,7 +166,7 @@ def drive(
             break
         if step.iteration >= max_iter:
             break
-    else:  # the solver itself gave up
+    else:  # the solver ended without convergence
         reason = "exhausted"
     result = SolverResult(
         status=status,
@@ -186,13 +199,12 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
         return f"Not converged after {step.iteration} iterations: {known}."
     if reason == "exhausted":
         return (
-            f"Not converged after {step.iteration} iterations, where rounding allows no more: "
-            f"{known}. Raise tol, weigh the norm more, lower reg_manifold, or rescale the rows so "
-            "that kernel values are of order one."
+            f"Not converged after {step.iteration} iterations, where rounding prevents further "
+            f"progress: {known}. Raise tol, increase the weight of the norm, lower reg_manifold, "
+            "or rescale the rows so that kernel values are of order one."
         )
     return (
         f"Not converged after {step.iteration} iterations: {known}. Raise max_iter (now "
-        f"{max_iter}; memory_limit may lower it) or tol, weigh the norm more (reg_ambient up, or C "
-        "down), or use fewer "
-        "unlabelled rows."
+        f"{max_iter}; memory_limit may lower it) or tol, increase the weight of the norm (raise "
+        "reg_ambient, or lower C), or use fewer unlabelled rows."
     )

@@ -1,10 +1,10 @@
 """Exact solution by elimination: one dense factorisation (`reduction`), then an l × l problem.
 
-Only the l labelled rows carry a loss derivative, so stationarity, (I + μSK)α = Jᵀc − μS1·b with
-c = −g/γ_A, makes α a linear function of the l + 1 numbers (c, b).
+Only the l labelled rows have a loss term, so by stationarity, (I + μSK)α = Jᵀc − μS1·b with
+c = −g/γ_A, the expansion α is a linear function of the l + 1 numbers (c, b).
 
-Melacci & Belkin (2011) factor an n × n matrix in every Newton step and for every class (eq. 10);
-the iterates here are the same, the factorisation is done once.
+Melacci & Belkin (2011) factor an n × n matrix in every Newton step and for every class (eq. 10).
+The iterates here are the same, with one factorisation.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .reduction import (
     to_dense,
 )
 
-#: From the values of the labelled rows to those without the help of their own label.
+#: From the values of the labelled rows to their leave-one-out values.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
 
 #: Why an exact method can be far from the optimum, and what to do.
 FEW_DIGITS = (
-    "values of the kernel leave too few digits for the ratio of the two weights: scale the columns "
-    "of X so that kernel values are of order one, or give the norm more weight"
+    "kernel values leave too few digits for the ratio of the two regularisation weights: scale the "
+    "columns of X so that kernel values are of order one, or increase the weight of the norm"
 )
-#: Gap that is zero for an objective that may be zero itself.
+#: Gap that counts as zero, since the objective itself may be zero.
 _ROUNDING = 1e-12
 
 
@@ -58,7 +58,7 @@ def feature_bytes(n: int, d: int, n_labelled: int, *, is_quadratic: bool) -> int
 def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the exact solution in one step. Cost: (2/3)n³ operations; K in float64.
 
-    Without a manifold term it is the supervised machine, and costs l columns of K.
+    Without a manifold term this is the supervised solution, which costs l columns of K.
     """
     S, labelled = risk.smoothness, risk.labelled
     reduction = reduce_dense(risk.gram, S, labelled, risk.ratio)
@@ -75,8 +75,8 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
     """Yield the exact linear function in one step, from the d × d matrix M = I + μXᵀSX.
 
-    No n × n matrix is formed. Cost: X times S, n·d² and (1/3)d³ operations. Where there are more
-    labelled rows than columns, least squares form no l × l matrix either: in all it is the system
+    No n × n matrix is formed. Cost: X times S, n·d² and (1/3)d³ operations. With a quadratic loss
+    and more labelled rows than columns, no l × l matrix is formed either: the system is then
     (X_lᵀX_l + γ_A I + γ_I XᵀSX) w = X_lᵀy of Chen et al. (2012), §IV-A.
     """
     X, S, mu, labelled = risk.space.features, risk.smoothness, risk.ratio, risk.labelled
@@ -93,18 +93,18 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     t = 1.0 - mu * (half.T @ half_intercept)
     sigma = mu * (float(S_ones.sum()) - mu * float(half_intercept @ half_intercept))
     if risk.loss.is_quadratic and len(labelled) > d:
-        half_coef, b, slope, leave_one_out = _ridge(risk, half, t, sigma)
+        half_coef, b, loss_gradient, leave_one_out = _ridge(risk, half, t, sigma)
         steps = 1
     else:
         problem = label_problem(risk, half.T @ half, t, sigma)
         c, b, steps = problem.solve()
-        half_coef, slope = half @ c, -risk.reg_ambient * c
+        half_coef, loss_gradient = half @ c, -risk.reg_ambient * c
         leave_one_out = partial(problem.leave_one_out, c)
     half_coef = half_coef - mu * np.outer(half_intercept, b)
     coef = solve_triangular(lower, half_coef, lower=True, trans="T")
     values = np.asarray(X @ coef) + b
     f = Function(coef, b, values, S @ values)
-    yield certified_step(risk, f, slope, steps, tol, leave_one_out)
+    yield certified_step(risk, f, loss_gradient, steps, tol, leave_one_out)
 
 
 def _ridge(
@@ -119,9 +119,9 @@ def _ridge(
     b = theta[d] if intercept else np.zeros(risk.n_columns)
 
     def leave_one_out(f: np.ndarray) -> np.ndarray:
-        share = risk.weights * (H * solve(H.T).T).sum(axis=1)  # of a row's target in its value
-        others = np.maximum(1.0 - share, np.finfo(float).eps)[:, None]
-        return f - share[:, None] / others * (risk.targets - f)
+        leverage = risk.weights * (H * solve(H.T).T).sum(axis=1)
+        others = np.maximum(1.0 - leverage, np.finfo(float).eps)[:, None]
+        return f - leverage[:, None] / others * (risk.targets - f)
 
     return theta[:d], b, weights * (H @ theta - risk.targets), leave_one_out
 
@@ -129,14 +129,17 @@ def _ridge(
 def certified_step(
     risk: RegularizedRisk,
     f: Function,
-    slope: np.ndarray,
+    loss_gradient: np.ndarray,
     steps: int,
     tol: float,
     leave_one_out: LeaveOneOut,
 ) -> Step:
-    """Return a solution with its distance from the optimum, measured on all rows."""
+    """Return a solution as a step, with a certified gap that is computed on all rows.
+
+    ``loss_gradient`` is g = −γ_A·c of the label problem.
+    """
     objective = float(risk.objective(f).sum())
-    gap = float(risk.gap_bound(f, slope).sum())
+    gap = float(risk.gap_bound(f, loss_gradient).sum())
     return Step(
         iteration=steps,
         function=f,

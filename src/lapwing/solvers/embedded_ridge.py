@@ -7,8 +7,8 @@ A = K + I/C, stationarity is
 
     Aα = Φζ − b1 ,    Pζ + Φᵀα = r ,    1ᵀα = 0 ,
 
-so that one block solve M = A⁻¹[Φ, −1], which knows no labels, leaves a system with as many unknowns
-as there are graph functions, for every target, λ, μ and leave-one-out. The graph kernel ΦP⁻¹Φᵀ,
+so that after one block solve M = A⁻¹[Φ, −1], which is independent of the labels, every target, λ, μ
+and leave-one-out takes a system with as many unknowns as graph functions. The graph kernel ΦP⁻¹Φᵀ,
 which can be large and ill-conditioned, is not formed.
 """
 
@@ -24,15 +24,15 @@ from ..operators import Operator, block_cg
 from ..spaces import CUTOFF, Function, nystrom_factor
 from .driver import Step
 
-#: Columns of K for the preconditioner; at most a quarter of the rows.
+#: Number of columns of K for the preconditioner; at most a quarter of the rows are used.
 N_LANDMARKS = 2000
-#: Gap that is zero for an objective that may be zero itself, relative to that of g = 0.
+#: Gap that counts as zero relative to the objective of g = 0, since the optimum may be zero.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class EmbeddedRidge:
-    """See the module.
+    """Laplacian embedded least squares in a basis of graph functions.
 
     Attributes
     ----------
@@ -43,15 +43,15 @@ class EmbeddedRidge:
     basis : ndarray of shape (n, k)
         Φ.
     penalty : ndarray of shape (k, k)
-        P without the labelled rows: how rough each ζ is.
+        P without the term of the labelled rows: the smoothness penalty of ζ.
     labelled : ndarray of shape (l,)
-        Rows with a target.
+        Indices of the labelled rows.
     targets : ndarray of shape (l, c)
         y.
     label_precision : ndarray of shape (l,)
         Diagonal of Λ on these rows.
     fit_intercept : bool
-        Whether there is a b; the last of the unknowns.
+        Whether there is an intercept b, the last of the unknowns.
     """
 
     gram: Operator
@@ -70,7 +70,7 @@ class EmbeddedRidge:
         return np.hstack([self.basis, np.full((len(self.basis), 1), -1.0)])
 
     def step(self, iteration: int, M: np.ndarray, residual: np.ndarray, tol: float) -> Step:
-        """Return the solution that an approximation M of A⁻¹B gives, with its distance."""
+        """Return the solution for an approximation M of A⁻¹B, with its certified gap."""
         B, k = self.right_hand_sides(), self.basis.shape[1]
         inner = B.T @ M
         H = (inner + inner.T) / 2.0
@@ -85,14 +85,14 @@ class EmbeddedRidge:
         KM = B - residual - self.ridge * M
         f = KM @ unknowns
         values = f + b
-        # Sums of squares, so that targets far from zero cost no digits. What the dual objective
-        # lacks is the residual alone, since the rest of stationarity holds by construction.
+        # Sums of squares, so that large targets cost no digits. The gap to the dual objective is
+        # that of the residual alone, since the other conditions hold by construction.
         left = residual @ unknowns
         norm = (alpha * f).sum(axis=0)
-        miss = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
+        error = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
         distance = self.label_precision @ (phi @ zeta - self.targets) ** 2
-        roughness = (zeta * (self.penalty @ zeta)).sum(axis=0)
-        objective = 0.5 * float((norm + miss + distance + roughness).sum())
+        smoothness = (zeta * (self.penalty @ zeta)).sum(axis=0)
+        objective = 0.5 * float((norm + error + distance + smoothness).sum())
         gap = 0.5 * float((left**2).sum()) / self.ridge
         rounding = _ROUNDING * float((self.targets * weighted).sum())
 
@@ -120,10 +120,10 @@ def ridge_direct(problem: EmbeddedRidge, tol: float = 1e-3) -> Iterator[Step]:
 
 
 def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
-    """Return M = A⁻¹B and its residual, which serve all targets, λ and μ, and fewer functions.
+    """Return M = A⁻¹B and its residual, which serve all targets, λ, μ and subsets of the basis.
 
-    For the first k columns of Φ take the first k of M and, with an intercept, the last. Cost:
-    (1/3)n³ operations and a copy of K.
+    For the first k columns of Φ, use the first k columns of M and, with an intercept, the last one.
+    Cost: (1/3)n³ operations and a copy of K.
     """
     gram, B = problem.gram, problem.right_hand_sides()
     A = gram.to_array().copy()
@@ -136,13 +136,13 @@ def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
             "values are of order one"
         ) from None
     M = cho_solve(factor, B, check_finite=False)
-    # One step of refinement: large kernel values leave the factor few digits.
+    # One step of iterative refinement: large kernel values cost digits of the factor.
     M += cho_solve(factor, B - gram @ M - problem.ridge * M, check_finite=False)
     return M, B - gram @ M - problem.ridge * M
 
 
 def ridge_cg(problem: EmbeddedRidge, tol: float, rng: np.random.Generator) -> Iterator[Step]:
-    """Yield steps of conjugate gradients for all columns of M together. Cost: a product each.
+    """Yield steps of conjugate gradients for all columns of M together. Cost: one product each.
 
     Preconditioned by the leading eigenvectors of a Nyström approximation of K (Frangella, Tropp &
     Udell, 2023).
@@ -173,7 +173,7 @@ def ridge_cg_bytes(n: int, n_columns: int) -> int:
 def _nystrom_roots(
     gram: Operator, ridge: float, rng: np.random.Generator
 ) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
-    """Return the root of the preconditioner and its inverse, as functions of a block."""
+    """Return the square root of the preconditioner and its inverse, as functions of a block."""
     n = gram.shape[0]
     landmarks = np.sort(rng.choice(n, min(N_LANDMARKS, -(-n // 4)), replace=False))
     Z = nystrom_factor(gram, landmarks)
@@ -197,7 +197,7 @@ def _leave_one_out(
     targets: np.ndarray,
     own: np.ndarray,
 ) -> np.ndarray:
-    """Return f of each labelled row from the system without its own term of Λ."""
+    """Return f of each labelled row from the system without the row's own term of Λ."""
     k = phi.shape[1]
     values = np.empty(targets.shape)
     for i, (row, weight) in enumerate(zip(phi, label_precision, strict=True)):
@@ -209,11 +209,11 @@ def _leave_one_out(
 
 
 def _solve_definite(H: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve with a positive definite matrix whose rows may differ much in scale."""
+    """Solve a positive definite system whose rows may have very different scales."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     scaled = H * scale * scale[:, None]
     try:
         solution = cho_solve(cho_factor(scaled, lower=True), rhs * scale[:, None])
-    except LinAlgError:  # a direction that nothing determines
+    except LinAlgError:  # some direction is not determined
         solution = np.linalg.lstsq(scaled, rhs * scale[:, None], rcond=None)[0]
     return solution * scale[:, None]

@@ -1,6 +1,6 @@
-"""Labels as probabilities: the objective of deterministic annealing, with them eliminated.
+"""The objective of deterministic annealing, with the label probabilities eliminated.
 
-Knows one temperature and the values of the unlabelled rows, and neither functions nor descents.
+Knows one temperature and the values of the unlabelled rows, but neither functions nor descents.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from scipy.special import entr, expit
 from ..losses import Pair, SquaredHinge
 
 _HINGE = SquaredHinge()
-#: Share of positive rows that is not met, at most; and steps that look for it.
+#: Largest error of the share of positive rows, and number of steps to find its multiplier.
 _EXCESS, _STEPS = 1e-12, 100
 
 
 class FreeEnergy:
-    """Mean squared hinge less temperature times entropy, with the best probabilities of labels.
+    """Mean squared hinge minus temperature times entropy, for the optimal label probabilities.
 
-    A row is positive with probability p = 1/(1 + exp((loss(f) − loss(−f))/T − ν)), where ν is such
-    that the given share Σvp/Σv of the rows is positive, zero without one. No other p with that
-    share gives less, so that the derivative with respect to f is that with p held still. The
-    entropy is counted from that of the share (one bit without it), the most there can be: what is
-    left is not negative.
+    A row is positive with probability p = 1/(1 + exp((loss(f) − loss(−f))/T − ν)). The multiplier ν
+    is such that the given share Σvp/Σv of the rows is positive, and zero if no share is given.
+    These p are optimal, so the derivative with respect to f is the one for fixed p. The entropy is
+    measured from its maximum, that of the share (one bit without one), so that the value is not
+    negative.
 
     Parameters
     ----------
@@ -40,21 +40,21 @@ class FreeEnergy:
         self.ratio = ratio
         even = np.full(weights.shape[1], 0.5) if ratio is None else ratio
         self.most = entr(even) + entr(1.0 - even)
-        self._shift = np.zeros(weights.shape[1])  # ν, where the next search for it begins
+        self._shift = np.zeros(weights.shape[1])  # ν, the start of the next search
 
     def __call__(self, f: np.ndarray, columns: np.ndarray) -> Pair:
-        """Return values of the rows, whose weighted sum has the returned derivatives."""
+        """Return the terms of the rows, and the derivatives of their weighted sum."""
         above, above_slope = _HINGE.value_and_derivative(f, 1.0)
         below, below_slope = _HINGE.value_and_derivative(f, -1.0)
         p = self._best(below - above, columns)
-        sure = self.most[columns] - entr(p) - entr(1.0 - p)
-        value = p * above + (1.0 - p) * below + self.temperature * sure
-        if self.ratio is not None:  # the share is met up to rounding: its multiplier mends the sum
+        missing_entropy = self.most[columns] - entr(p) - entr(1.0 - p)
+        value = p * above + (1.0 - p) * below + self.temperature * missing_entropy
+        if self.ratio is not None:  # corrects the sum for the rounding error of the share
             value -= self.temperature * self._shift[columns] * (p - self.ratio[columns])
         return value, p * above_slope + (1.0 - p) * below_slope
 
     def entropy(self, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean entropy of each column, and what its lack adds to the weighted sum."""
+        """Return the mean entropy of each column, and its contribution to the weighted sum."""
         p = self.probabilities(f)
         mean = (self.weights * (entr(p) + entr(1.0 - p))).sum(axis=0) / self.total
         return mean, self.temperature * self.total * (self.most - mean)
@@ -72,7 +72,7 @@ class FreeEnergy:
         weights, ratio = self.weights[:, columns] / self.total[columns], self.ratio[columns]
         low, high = -gain.max(axis=0) - 40.0, -gain.min(axis=0) + 40.0
         shift = np.clip(self._shift[columns], low, high)
-        for _ in range(_STEPS):  # Newton steps, by bisection where they leave the bracket
+        for _ in range(_STEPS):  # Newton steps, or bisection where they leave the bracket
             p = expit(gain + shift)
             excess = (weights * p).sum(axis=0) - ratio
             narrow = high - low <= 4.0 * np.finfo(float).eps * np.maximum(np.abs(shift), 1.0)

@@ -1,14 +1,14 @@
-"""The Green's function of manifold regularisation: graph filter plus landmarks.
+"""The Green's function of manifold regularisation: a graph filter plus Nyström columns.
 
-In (K⁻¹ + μS)⁻¹ the kernel is replaced by K̂ = ZZᵀ + φ(L): m Nyström columns for what is smooth and
-large in K, and a function of the graph Laplacian L for the rest. With S = Lᵖ and B = 1 + μSφ(L),
+In (K⁻¹ + μS)⁻¹ the kernel is replaced by K̂ = ZZᵀ + φ(L): m Nyström columns for the smooth and large
+part of K, and a function of the graph Laplacian L for the rest. With S = Lᵖ and B = 1 + μSφ(L),
 
     (K̂⁻¹ + μS)⁻¹ = q(L) + W (I + μZᵀSW)⁻¹ Wᵀ ,    q = φ/(1 + μλᵖφ) ,    W = B⁻¹Z ,
 
-needs polynomials of L (sparse products) and an m × m system only. Where μKS is large, which is
-nearly everywhere, the kernel hardly matters for the function h = (K̂⁻¹ + μS)⁻¹r, but all the more
-for its expansion K̂⁻¹h = r − μSh, a small difference of large numbers. So B⁻¹ = 1 − μSq(L) is meant
-to hold exactly, and q is fitted by what is left of this difference.
+needs only polynomials of L (sparse products) and an m × m system. Where μKS is large, which is the
+usual case, the kernel hardly matters for the function h = (K̂⁻¹ + μS)⁻¹r, but it matters for its
+expansion K̂⁻¹h = r − μSh, a small difference of large numbers. So B⁻¹ = 1 − μSq(L) is required to
+hold exactly, and q is fitted such that the relative error of this difference is small.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators import Operator
 from ..spaces import nystrom_factor
 
-#: Degrees tried for the filter, until 1 − μλᵖq is right up to _RELATIVE_ERROR.
+#: Degrees of the filter that are tried until the relative error of 1 − μλᵖq is small enough.
 _DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)
 _RELATIVE_ERROR = 0.7
-#: Graph frequencies, as shares of the largest, at which K is measured.
+#: Edges of the frequency bands on which K is measured, as shares of the largest eigenvalue of L.
 _BANDS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 0.4, 0.6, 0.8)
 _BAND_DEGREE = 48
 
@@ -35,8 +35,9 @@ def green_filter(
 ) -> np.ndarray:
     """Return Chebyshev coefficients of a polynomial q close to 1/(1/φ + μλᵖ) on [0, upper].
 
-    So close that 1 − μλᵖq, a small difference of large numbers, is still 1/(1 + μλᵖφ) up to the
-    allowed *relative* error; the largest is made small (least squares, reweighted).
+    The polynomial is so close that 1 − μλᵖq, a small difference of large numbers, equals
+    1/(1 + μλᵖφ) up to the allowed *relative* error. Reweighted least squares makes the largest
+    error small.
     """
     coefficients = np.ones(1)
     for degree in _DEGREES:
@@ -65,7 +66,7 @@ def _complement(coefficients: np.ndarray, ratio: float, power: int, upper: float
 
 
 class GreenFunction:
-    """Approximate inverse of K⁻¹ + μS, symmetric. Set-up: one product with K, m of its columns.
+    """Symmetric approximate inverse of K⁻¹ + μS. Set-up: one product with K and m of its columns.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class GreenFunction:
     ratio : float
         μ > 0.
     n_landmarks : int
-        m, Nyström columns drawn at random; at most a quarter of the rows.
+        m, the number of random Nyström columns; at most a quarter of the rows are used.
     rng : numpy.random.Generator
         For the landmarks and the probes.
     """
@@ -97,12 +98,12 @@ class GreenFunction:
         phi = _spectral_profile(gram, Z, laplacian, upper, rng)
         coefficients = green_filter(phi, ratio, power, upper)
         self._filter = GraphFilter(laplacian, upper, coefficients)
-        # Single precision will do for W = B⁻¹Z, but not for q(L), whose values span many orders.
+        # Single precision is enough for W = B⁻¹Z, but not for q(L), whose values span many orders.
         inverse = GraphFilter(laplacian, upper, _complement(coefficients, ratio, power, upper))
         self._W = inverse.single_precision()(Z.astype(np.float32))
         inner = self._W.T @ (ratio * (smoothness @ Z)).astype(np.float32)
         values, vectors = np.linalg.eigh((inner + inner.T).astype(np.float64) / 2.0)
-        # Negative values are rounding, or the error of a filter that no degree makes good.
+        # Negative eigenvalues are rounding, or the error of a filter of insufficient degree.
         self._inverse = (vectors / (1.0 + np.maximum(values, 1e-7 * values[-1]))) @ vectors.T
 
     def __call__(self, rhs: np.ndarray) -> np.ndarray:

@@ -1,36 +1,37 @@
-"""Limited-memory BFGS in function space, many columns at once.
+"""Limited-memory BFGS in function space, for many columns at once.
 
-Minimises, for every column on its own, Σᵢ lossᵢ(f(xᵢ)) + λ‖f‖² over an `AffineSpace`. Gradients
-and inner products are those of the space, so that kernel expansions, linear functions and explicit
-features take the same steps. The values of a direction on the training rows are computed once:
-after that the line search costs no product, however many steps it tries. An iteration costs one
-product with K, or one with X and one with Xᵀ, for all columns together.
+Minimises Σᵢ lossᵢ(f(xᵢ)) + λ‖f‖² over an `AffineSpace`, separately for every column. Gradients and
+inner products are those of the space, so that kernel expansions, linear functions and explicit
+features take the same steps. The values of a direction on the training rows are computed once, so
+that the line search costs no product, however many steps it tries. An iteration costs one product
+with K, or one with X and one with Xᵀ, for all columns together.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol
 
 import numpy as np
 
 from ..spaces import AffineSpace
 
-#: Pairs of steps and gradient changes that are remembered (m of Gieseke et al., 2013, §4.1.1).
+#: Number of pairs of steps and gradient changes in the history (m of Gieseke et al., 2013, §4.1.1).
 MEMORY = 50
-#: Fewer than these make it steepest descent.
+#: With fewer pairs the method is close to steepest descent.
 LEAST_MEMORY = 5
 #: Sufficient decrease and curvature of the weak Wolfe conditions.
 _DECREASE, _CURVATURE = 1e-4, 0.9
-#: Steps tried along a direction.
+#: Largest number of steps tried along a direction.
 _TRIALS = 40
-#: Iterations in a row that must promise and bring little before a small gradient is believed:
-#: how small a gradient is, depends on the scale of the columns, and the memory must grow first.
+#: Iterations in a row with little decrease before a small gradient means convergence: the scale of
+#: gradients depends on that of the columns, and the history must be filled first.
 _CALM = 3
-#: Share of the objective that is rounding: a decrease below it cannot be seen.
+#: Share of the objective that is rounding: a smaller decrease is not visible.
 _ROUNDING = 1e-14
-#: Iterations in which neither objective nor gradient gets smaller, after which neither ever will.
+#: Iterations in which neither objective nor gradient decreases, after which a column is stopped.
 _IDLE = 20
 
 
@@ -40,7 +41,7 @@ def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = M
 
 
 def affordable_memory(n_rows: int, n_coordinates: int, n_columns: int, budget: int) -> int:
-    """Return how many pairs fit into a budget of bytes, from `LEAST_MEMORY` to `MEMORY`."""
+    """Return the number of pairs for a budget in bytes, from `LEAST_MEMORY` to `MEMORY`."""
     bare = lbfgs_bytes(n_rows, n_coordinates, n_columns, 0)
     pair = max(lbfgs_bytes(n_rows, n_coordinates, n_columns, 1) - bare, 1)
     return int(np.clip((budget - bare) // pair, LEAST_MEMORY, MEMORY))
@@ -50,12 +51,12 @@ class RowLoss(Protocol):
     """Loss of all rows as a function of the values on the training rows."""
 
     def __call__(self, values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sum of the losses (k,) and the derivatives (n, k) of the named columns."""
+        """Return the sums of the losses (k,) and the row gradients (n, k) of some columns."""
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the descent ended.
+    """The functions at which the descent ended.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class Minimum:
     values : ndarray of shape (n, c)
         Values on the training rows, level included.
     evaluations : int
-        Objectives and gradients computed that cost products; a block of columns counts once.
+        Number of evaluations of objective and gradient; a block of columns counts once.
     converged : ndarray of bool, shape (c,)
         Whether the gradient of the column is small.
     """
@@ -95,89 +96,135 @@ def lbfgs(
     Parameters
     ----------
     space : AffineSpace
-        Where to search.
+        Space of the functions.
     loss : RowLoss
-        Differentiable.
+        Differentiable loss of all rows.
     reg : ndarray of shape (c,)
         λ of each column.
     start : ndarray of shape (n_coordinates, c)
-        Where to begin.
+        Initial functions.
     small_decrease : float
-        Share of the objective; decreases below it are little.
+        Share of the objective below which a decrease is small.
     small_gradient : ndarray of shape (c,)
         Norm of the gradient, without its constant, below which a column has converged if the last
-        iterations have brought little.
+        decreases were small.
     small_intercept_gradient : ndarray of shape (c,), optional
-        The same for the constant, whose scale is not that of the functions; by default the same.
+        The same for the constant, whose scale differs from that of the functions; by default equal.
     max_iter : int
-        Most iterations.
+        Largest number of iterations.
     memory : int
-        Pairs of steps and gradient changes that are remembered.
+        Number of pairs of steps and gradient changes in the history.
     """
-    level = 0.0 if space.level is None else space.level
     if small_intercept_gradient is None:
         small_intercept_gradient = small_gradient
-    found, final = start.copy(), space.values(start) + level
-    objective, converged = np.empty(len(reg)), np.zeros(len(reg), dtype=bool)
-    columns = np.arange(len(reg))  # those still moving
-
-    x, f = start, final
-    total, row_gradient = loss(f, columns)
-    phi = total + reg * space.norm_dot(x, x)
-    objective[:] = phi
-    g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(x)
-    evaluations, iteration = 1, 0
-    history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
-    # The first step is at most one long; rows of large norm would overflow with another.
-    scale = 1.0 / np.maximum(1.0 + 2.0 * reg, np.sqrt(np.maximum(space.dot(g, g), 0.0)))
-    stuck = np.zeros(len(reg), dtype=bool)
-    calm = np.zeros(len(reg), dtype=int)
+    moving = _Moving(space, loss, reg, start, memory)
+    found, values, objective = start.copy(), moving.f, moving.phi.copy()
+    converged = np.zeros(len(reg), dtype=bool)
     little = max(small_decrease, _ROUNDING)
-    idle, smallest = np.zeros(len(reg), dtype=int), np.full(len(reg), np.inf)
-    while True:
-        square = space.dot(g, g)
-        content = space.norm_dot(g, g) <= small_gradient[columns] ** 2
-        content &= np.abs(space.constants(g)) <= small_intercept_gradient[columns]
-        content &= (calm >= _CALM) | (square <= 0.0)
-        stop = content | stuck | (iteration >= max_iter)
+    for iteration in count():
+        small = moving.has_small_gradient(small_gradient, small_intercept_gradient)
+        stop = small | moving.stuck | (iteration >= max_iter)
         if stop.any():
-            ended = columns[stop]
-            found[:, ended], final[:, ended] = x[:, stop], f[:, stop]
-            objective[ended], converged[ended] = phi[stop], content[stop]
-            go = ~stop
-            columns, x, f, g = columns[go], x[:, go], f[:, go], g[:, go]
-            phi, scale, stuck = phi[go], scale[go], stuck[go]
-            idle, smallest, square, calm = idle[go], smallest[go], square[go], calm[go]
-            history = deque(((s[:, go], y[:, go], r[go]) for s, y, r in history), memory)
-            if len(columns) == 0:
-                return Minimum(found, objective, final, evaluations, converged)
-        direction = _direction(space, g, history, scale)
-        slope = space.dot(g, direction)
-        uphill = slope >= 0.0  # rounding has spoilt the memory: steepest descent
-        if uphill.any():
-            direction[:, uphill] = -g[:, uphill] * scale[uphill]
-            slope[uphill] = space.dot(g, direction)[uphill]
+            ended = moving.columns[stop]
+            found[:, ended], values[:, ended] = moving.x[:, stop], moving.f[:, stop]
+            objective[ended], converged[ended] = moving.phi[stop], small[stop]
+            moving.keep(~stop)
+        if len(moving.columns) == 0:
+            break
+        moving.advance(little)
+    return Minimum(found, objective, values, moving.evaluations, converged)
+
+
+class _Moving:
+    """State of the columns that have not stopped: functions x, values f, gradients g, history."""
+
+    def __init__(
+        self,
+        space: AffineSpace,
+        loss: RowLoss,
+        reg: np.ndarray,
+        start: np.ndarray,
+        memory: int,
+    ) -> None:
+        k = len(reg)
+        self.space, self.loss, self.reg = space, loss, reg
+        self.columns = np.arange(k)
+        level = 0.0 if space.level is None else space.level
+        self.x, self.f = start, space.values(start) + level
+        total, row_gradient = loss(self.f, self.columns)
+        self.phi = total + reg * space.norm_dot(start, start)
+        self.g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(start)
+        self.evaluations = 1
+        self.history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
+        # The first step has length one at most; with rows of large norm it would overflow.
+        self.square = space.dot(self.g, self.g)
+        self.scale = 1.0 / np.maximum(1.0 + 2.0 * reg, np.sqrt(np.maximum(self.square, 0.0)))
+        self.stuck = np.zeros(k, dtype=bool)
+        self.calm = np.zeros(k, dtype=int)  # iterations in a row with little decrease
+        self.idle = np.zeros(k, dtype=int)  # iterations without progress of any kind
+        self.smallest = np.full(k, np.inf)  # squared gradient norm so far
+
+    def has_small_gradient(
+        self, small_gradient: np.ndarray, small_intercept_gradient: np.ndarray
+    ) -> np.ndarray:
+        """Return which columns meet the stopping criterion."""
+        space, g = self.space, self.g
+        small = space.norm_dot(g, g) <= small_gradient[self.columns] ** 2
+        small &= np.abs(space.constants(g)) <= small_intercept_gradient[self.columns]
+        return small & ((self.calm >= _CALM) | (self.square <= 0.0))
+
+    def keep(self, go: np.ndarray) -> None:
+        """Drop the columns that have stopped."""
+        self.columns, self.reg, self.phi = self.columns[go], self.reg[go], self.phi[go]
+        self.square, self.smallest = self.square[go], self.smallest[go]
+        self.scale, self.stuck = self.scale[go], self.stuck[go]
+        self.calm, self.idle = self.calm[go], self.idle[go]
+        self.x, self.f, self.g = self.x[:, go], self.f[:, go], self.g[:, go]
+        kept = ((s[:, go], y[:, go], r[go]) for s, y, r in self.history)
+        self.history = deque(kept, self.history.maxlen)
+
+    def advance(self, little: float) -> None:
+        """Do one iteration of all columns; ``little`` is the share of a small decrease."""
+        space, x, g, phi = self.space, self.x, self.g, self.phi
+        direction, slope = self._descent_direction()
         change = space.values(direction)
         step, phi_new, row_gradient = _line_search(
-            space, loss, reg[columns], columns, x, f, phi, direction, change, slope
+            space, self.loss, self.reg, self.columns, x, self.f, phi, direction, change, slope
         )
         most = np.maximum(phi - phi_new, -slope)
-        calm = np.where(most <= little * np.abs(phi), calm + 1, 0)
-        progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (square < smallest)
-        idle, smallest = np.where(progress, 0, idle + 1), np.minimum(square, smallest)
-        stuck = (step == 0.0) | (idle >= _IDLE)
+        self.calm = np.where(most <= little * np.abs(phi), self.calm + 1, 0)
+        progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (self.square < self.smallest)
+        self.idle = np.where(progress, 0, self.idle + 1)
+        self.smallest = np.minimum(self.square, self.smallest)
+        self.stuck = (step == 0.0) | (self.idle >= _IDLE)
         taken = direction * step
-        x, f = x + taken, f + step * change
-        g_new = space.gradient(row_gradient) + 2.0 * reg[columns] * space.without_constant(x)
-        bend = g_new - g
-        product, curvature = space.dot(taken, bend), space.dot(bend, bend)
+        self.x, self.f, self.phi = x + taken, self.f + step * change, phi_new
+        penalty = 2.0 * self.reg * space.without_constant(self.x)
+        self.g = space.gradient(row_gradient) + penalty
+        self.square = space.dot(self.g, self.g)
+        self._remember(taken, self.g - g)
+        self.evaluations += 1
+
+    def _descent_direction(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return directions and the slopes along them, which are negative."""
+        space, g = self.space, self.g
+        direction = _direction(space, g, self.history, self.scale)
+        slope = space.dot(g, direction)
+        uphill = slope >= 0.0  # rounding has spoilt the history: use steepest descent
+        if uphill.any():
+            direction[:, uphill] = -g[:, uphill] * self.scale[uphill]
+            slope[uphill] = space.dot(g, direction)[uphill]
+        return direction, slope
+
+    def _remember(self, taken: np.ndarray, gradient_change: np.ndarray) -> None:
+        """Add a pair to the history, with the scale of the initial Hessian that it gives."""
+        space = self.space
+        product = space.dot(taken, gradient_change)
+        curvature = space.dot(gradient_change, gradient_change)
         useful = (product > 0.0) & (curvature > 0.0)
         inverse = np.divide(1.0, product, out=np.zeros_like(product), where=useful)
-        history.append((taken, bend, inverse))
-        scale = np.divide(product, curvature, out=scale.copy(), where=useful)
-        phi, g = phi_new, g_new
-        evaluations += 1
-        iteration += 1
+        self.history.append((taken, gradient_change, inverse))
+        self.scale = np.divide(product, curvature, out=self.scale.copy(), where=useful)
 
 
 def _direction(space: AffineSpace, g: np.ndarray, history: deque, scale: np.ndarray) -> np.ndarray:
@@ -208,8 +255,8 @@ def _line_search(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return steps that meet the weak Wolfe conditions, with objectives and row derivatives.
 
-    Doubling and bisection (Lewis & Overton, 2013), every column on its own. A step of zero says
-    that no decrease can be seen.
+    Doubling and bisection (Lewis & Overton, 2013), separately for every column. A step of zero
+    means that no decrease is visible.
     """
     constant, linear = space.norm_dot(x, x), 2.0 * space.norm_dot(x, direction)
     quadratic = space.norm_dot(direction, direction)
@@ -222,8 +269,8 @@ def _line_search(
         total, slopes = loss(f[:, searching] + t * change[:, searching], columns[searching])
         norm = constant[searching] + t * (linear[searching] + t * quadratic[searching])
         value = total + reg[searching] * norm
-        bend = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
-        steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + bend
+        penalty_slope = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
+        steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + penalty_slope
         rounding = _ROUNDING * np.abs(phi[searching])
         falls = value <= phi[searching] + _DECREASE * t * slope[searching] + rounding
         flat = steepness >= _CURVATURE * slope[searching]
@@ -238,7 +285,7 @@ def _line_search(
         ceiling = high[searching]
         middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
         step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
-    # The last resort: a decrease without the curvature, or no step at all.
+    # Otherwise a step of sufficient decrease without the curvature condition, or no step.
     t = step[searching] = low[searching]
     total, slopes = loss(f[:, searching] + t * change[:, searching], columns[searching])
     norm = constant[searching] + t * (linear[searching] + t * quadratic[searching])

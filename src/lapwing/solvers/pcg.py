@@ -1,7 +1,7 @@
 """Preconditioned conjugate gradient in the primal, Melacci & Belkin (2011), Algorithm 1.
 
-Written in function space: the gradient is a function, ⟨·,·⟩ its inner product, and plain conjugate
-gradient there is the K-preconditioned one of the paper, with one product with K an iteration.
+Written in function space: the gradient is a function, ⟨·,·⟩ the inner product, and plain conjugate
+gradient there is the K-preconditioned method of the paper, with one product with K an iteration.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ def pcg_bytes(n: int, n_columns: int) -> int:
 
 
 def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3) -> Iterator[Step]:
-    """Yield the iterates of Algorithm 1 for smooth losses, all columns together.
+    """Yield the iterates of Algorithm 1, all columns together.
 
     Parameters
     ----------
     risk : RegularizedRisk
-        The problem; squared loss or squared hinge.
+        The problem, with a piecewise quadratic loss.
     start : Function, optional
         Warm start; zero by default, as in the paper.
     tol : float
-        Content when √⟨∇, ∇⟩ has fallen below ``tol`` times its value at zero in every column.
+        The stopping criterion is √⟨∇, ∇⟩ of at most ``tol`` times its value at zero, per column.
 
     Yields
     ------
     Step
-        Without a gap: the gradient of the intercept is not zero on the way.
+        Without a gap, since the derivative with respect to the intercept is not zero on the way.
     """
     f = risk.zero() if start is None else start
     gradient = risk.gradient(f)
@@ -49,22 +49,22 @@ def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3)
     iteration = 0
     while True:
         # Compare squares: a singular K can make ⟨∇, ∇⟩ slightly negative.
-        content = bool(np.all(square <= tol**2 * first))
-        if iteration or content:
+        converged = bool(np.all(square <= tol**2 * first))
+        if iteration or converged:
             yield Step(
                 iteration=iteration,
                 function=f,
                 objective=float(risk.objective(f).sum()),
                 gap=None,
                 passes=risk.gram.passes,
-                converged=content,
+                converged=converged,
             )
         iteration += 1
         step = line_step(risk, f, direction)
         if not step.any():  # restart from steepest descent, once
             direction = gradient.scaled(-1.0)
             step = line_step(risk, f, direction)
-        # Below the rounding of ⟨∇, ∇⟩ there is no descent, only drift.
+        # Below the rounding of ⟨∇, ∇⟩ steps no longer descend.
         if not step.any() or np.all(square <= _ROUNDING * first):
             if iteration == 1:
                 objective = float(risk.objective(f).sum())

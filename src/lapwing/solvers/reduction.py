@@ -1,12 +1,12 @@
-"""From n rows to the l labelled ones, once for each ratio μ = γ_I/γ_A, and back.
+"""Reduction of a problem on n rows to the l labelled ones, once for each ratio μ = γ_I/γ_A.
 
-Only the labelled rows carry a loss derivative, so for a given μ the solution is a linear function
-of l + 1 numbers (c, b), whatever the loss, the class, γ_A or the fold of a cross-validation: all of
-them become l × l problems with the reduced kernel R_μ (`label_problem`).
+Only the labelled rows have a loss term, so for a given μ the solution is a linear function of l + 1
+numbers (c, b), whatever the loss, the class, γ_A or the fold of a cross-validation: all of them
+become label problems (`label_problem`) with the reduced kernel R_μ.
 
-Two ways to R_μ: one LU of the n × n matrix I + μSK, for one μ; or a basis H with HHᵀ = K
-(`spaces.basis`), in which M = HᵀSH is formed once and each μ costs a Cholesky factorisation of
-I + μM.
+R_μ is computed in one of two ways: by an LU factorisation of the n × n matrix I + μSK, for one μ;
+or in a basis H with HHᵀ = K (`spaces.basis`), where M = HᵀSH is formed once and each μ costs a
+Cholesky factorisation of I + μM.
 
 Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 """
@@ -33,17 +33,17 @@ from ..losses import Loss
 from ..operators import Operator
 from .label_problem import LabelProblem
 
-#: Columns of I + μSK that are formed at once; more would leave the cache between products with L.
+#: Columns of I + μSK that are formed at once; more would not stay in the cache.
 COLUMN_BLOCK = 64
-#: Entries of a block of columns in products with the smoothness.
+#: Number of entries of a block of columns that is multiplied by S.
 _BLOCK_ENTRIES = 16_000_000
-#: Condition of I + μM above which its solutions are refined.
+#: Condition number of I + μM above which its solutions are refined.
 _REFINED = 1e6
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """The reduced kernel of one ratio, and the way back to all rows.
+    """The reduced kernel of one ratio, and the map back to all rows.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Reduction:
     R : ndarray of shape (l, l)
         J K (I + μSK)⁻¹ Jᵀ.
     t : ndarray of shape (l,)
-        What a unit of b adds to f on the labelled rows.
+        Change of f on the labelled rows per unit of b.
     sigma : float
         Penalty of b in units of γ_A.
     coefficients : ndarray of shape (m, l + 1)
@@ -77,7 +77,7 @@ class Reduction:
         fit_intercept: bool,
         rows: np.ndarray | slice = slice(None),
     ) -> LabelProblem:
-        """Return the l × l problem of some of the labelled rows."""
+        """Return the label problem of some of the labelled rows."""
         R = self.R[rows][:, rows]
         return LabelProblem(
             R=R,
@@ -113,7 +113,7 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
     S_ones = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
     solution = np.zeros((n, l + 1))
     solution[labelled, np.arange(l)] = 1.0
-    if mu == 0:  # supervised: the labelled columns of K are all that is needed
+    if mu == 0:  # supervised: only the labelled columns of K are needed
         columns = gram.columns(labelled)
         R = _symmetric(columns[labelled])
         on_labelled = partial(_on_labelled, columns, labelled)
@@ -124,9 +124,9 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
     rhs = solution
     solution = lu_solve(factor, rhs, check_finite=False)
     values = gram @ solution
-    # One step of refinement: large kernel values leave the factor few digits.
-    left = rhs - solution - mu * (S @ values)
-    solution += lu_solve(factor, left, overwrite_b=True, check_finite=False)
+    # One step of iterative refinement: large kernel values cost digits of the factor.
+    residual = rhs - solution - mu * (S @ values)
+    solution += lu_solve(factor, residual, overwrite_b=True, check_finite=False)
     del system, factor
     values = gram @ solution
     sigma = max(mu * float(solution[:, l].sum()), 0.0)
@@ -141,7 +141,7 @@ def _on_labelled(columns: np.ndarray, labelled: np.ndarray, coef: np.ndarray) ->
 
 
 def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
-    """Return I + μSK in Fortran order, by blocks of columns so that nothing else is allocated."""
+    """Return I + μSK in Fortran order, formed in place by blocks of columns."""
     n = len(K)
     product = np.empty((n, n), order="F")
 
@@ -155,7 +155,7 @@ def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
 
 
 class BasisReductions:
-    """Reductions of all ratios in a basis H of functions with orthonormal coordinates.
+    """Reductions for all ratios in a basis H of functions.
 
     Functions are Hθ with norm ‖θ‖. Cost: n·m² operations once and m³/3 for each ratio, with
     `basis_bytes` of memory.
@@ -163,7 +163,7 @@ class BasisReductions:
     Parameters
     ----------
     H : ndarray or CSR matrix of shape (n, m)
-        The basis; m numbers a row.
+        The basis, such that HHᵀ = K.
     S : Operator
         Lᵖ.
     labelled : ndarray of shape (l,)
@@ -176,7 +176,7 @@ class BasisReductions:
         self._M = smoothness_in_basis(H, S)
         intercept_column = np.asarray(H.T @ self._S_ones)
         self._rhs = np.column_stack([to_dense(H[labelled]).T, intercept_column])
-        self._norm = float(np.diag(self._M).sum())  # of a semi-definite matrix: no norm is larger
+        self._norm = float(np.diag(self._M).sum())  # the trace bounds the norm of M
 
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""
@@ -189,14 +189,14 @@ class BasisReductions:
             except LinAlgError as error:
                 raise ValueError(
                     f"the matrix for the ratio γ_I/γ_A = {mu:.3g} is not positive definite in "
-                    "double precision: values of the kernel are too large. Scale the columns of X "
+                    "double precision, because kernel values are too large: scale the columns of X "
                     "(sklearn.preprocessing.StandardScaler) so that they are of order one"
                 ) from error
             coefficients = cho_solve(factor, self._rhs, check_finite=False)
             if mu * self._norm > _REFINED:  # one step of refinement, without the rounding of M
-                bent = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
-                left = self._rhs - coefficients - mu * bent
-                coefficients += cho_solve(factor, left, overwrite_b=True, check_finite=False)
+                M_coefficients = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
+                residual = self._rhs - coefficients - mu * M_coefficients
+                coefficients += cho_solve(factor, residual, overwrite_b=True, check_finite=False)
         intercept_column, l = self._rhs[:, -1], len(self.labelled)
         R = _symmetric(self._rhs[:, :l].T @ coefficients[:, :l])
         t = 1.0 - mu * (intercept_column @ coefficients[:, :l])
@@ -217,7 +217,7 @@ def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
 
 
 def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
-    """Return the lower triangle of HᵀSH, in Fortran order; what lies above it is not to be used.
+    """Return HᵀSH in Fortran order; only the lower triangle is complete.
 
     Cost: n·m² operations, by blocks of columns.
     """
@@ -230,7 +230,7 @@ def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
 
 
 def _columns_at_once(n: int) -> int:
-    """Return how many columns of n rows make products fast and fit in little memory."""
+    """Return the number of columns of length n per block: fast products in little memory."""
     return int(np.clip(_BLOCK_ENTRIES // max(n, 1), 32, 1024))
 
 

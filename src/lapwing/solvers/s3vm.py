@@ -1,19 +1,21 @@
-"""Semi-supervised support vector machines: four ways down a landscape with many valleys.
+"""Semi-supervised support vector machines: four methods for one non-convex objective.
 
-All minimise, for every column on its own,
+All minimise, separately for every column,
 
     Σ_labelled wᵢ·loss(yᵢ, f(xᵢ)) + λ' Σ_unlabelled vⱼ·loss(|f(xⱼ)|) + λ‖f‖²
 
-with weights of sum one (Gieseke et al., 2013, eq. 2): a good function keeps its distance from
-unlabelled rows. The second term is not convex. Every method here starts from the supervised
-solution and brings the unlabelled rows in by stages, each of which is one or more descents by
-L-BFGS; they differ in the loss and in how the stages lead from one valley to the next.
+with weights of sum one (Gieseke et al., 2013, eq. 2): decision values near zero are penalised on
+unlabelled rows. The second term is not convex. Every method starts from the supervised solution and
+introduces the unlabelled rows in stages, each of which is one or more runs of L-BFGS. The methods
+differ in the loss and in the sequence of stages.
 
-* `quasi_newton`: smooth surrogates for both losses, weight of the unlabelled rows raised in steps.
-* `concave_convex`: hinge and max(1 − |f|, 0), the concave part −|f| replaced by its tangent.
-* `label_switching`: squared hinge; rows get labels in the given proportion, labels are switched
-  while that lowers the objective, and the weight of the unlabelled rows rises.
-* `deterministic_annealing`: squared hinge; labels are probabilities whose entropy is cooled down.
+* `quasi_newton`: smooth surrogates for both losses; the weight of the unlabelled rows is increased
+  in steps.
+* `concave_convex`: hinge and max(1 − |f|, 0), whose concave part −|f| is replaced by its tangent.
+* `label_switching`: squared hinge; unlabelled rows get labels in the given proportion, labels are
+  switched while that decreases the objective, and the weight of the unlabelled rows is increased.
+* `deterministic_annealing`: squared hinge; labels are probabilities, and the temperature of their
+  entropy is decreased.
 
 Columns may be classes, restarts or folds: nothing here knows which.
 """
@@ -30,13 +32,13 @@ from ..spaces import AffineSpace
 from .free_energy import FreeEnergy
 from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
 
-#: First weight of the unlabelled rows, relative to λ', and its growth (Sindhwani & Keerthi, 2006).
+#: First weight of the unlabelled rows relative to λ', and its growth (Sindhwani & Keerthi, 2006).
 _FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
-#: First temperature, relative to λ', its decay, and most temperatures (ibid.).
+#: First temperature relative to λ', its decay, and the number of temperatures (ibid.).
 _FIRST_TEMPERATURE, _COOLING, _TEMPERATURES = 10.0, 1.5, 30
-#: Mean entropy below which labels are decided.
+#: Mean entropy below which the labels are taken as decided.
 _COLD = 1e-6
-#: Most rounds of labels and descents in one stage.
+#: Largest number of rounds of labelling and descent in one stage.
 _ROUNDS = 50
 
 
@@ -58,21 +60,21 @@ class MarginProblem:
     Attributes
     ----------
     space : AffineSpace
-        Functions; holds the balance constraint where the method keeps it by centring.
+        Space of the functions, with the balance constraint if the method enforces it by centring.
     labelled, unlabelled : ndarray of int
-        Rows; one without a label in some column has weight zero there.
+        Row indices; a row without a label in some column has weight zero there.
     targets : ndarray of shape (l, c)
         ±1.
     labelled_weights, unlabelled_weights : ndarray of shape (l, c) and (u, c) or (u, 1)
-        w and v; each column has sum one.
+        w and v; each column sums to one.
     reg, reg_unlabeled : ndarray of shape (c,)
         λ and λ'.
     positive_ratio : ndarray of shape (c,) or None
-        Share of positive rows among the unlabelled, for methods that decide labels.
+        Share of positive rows among the unlabelled ones, for methods that assign labels.
     disturbance : ndarray of shape (n, c) or None
         Random factors of the weights in all stages but the last, so that restarts differ.
     memory : int
-        Pairs that L-BFGS remembers.
+        Number of pairs in the history of L-BFGS.
     """
 
     space: AffineSpace
@@ -93,7 +95,7 @@ class MarginProblem:
         return self.space.values(vectors) + (0.0 if level is None else level)
 
     def weights(self, share: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return w and v, disturbed as long as the share of the unlabelled rows is below one."""
+        """Return w and v, with random factors while the share of unlabelled weight is below one."""
         w, v = self.labelled_weights, self.unlabelled_weights
         if self.disturbance is None or share >= 1.0:
             return w, v
@@ -134,13 +136,13 @@ class Stage:
     Attributes
     ----------
     name : str
-        What the stage was.
+        Description of the stage.
     minimum : Minimum
         The functions found.
     evaluations : int
-        What they took.
+        Evaluations of objective and gradient in this stage.
     settled : ndarray of bool, shape (c,), or None
-        In the last stage: the columns in which no label changes any more. None in others.
+        In the last stage the columns in which no label changes any more, None in other stages.
     """
 
     name: str
@@ -150,12 +152,12 @@ class Stage:
 
 
 class _Descent:
-    """L-BFGS with what stays the same from descent to descent."""
+    """L-BFGS with the tolerances that all descents of a problem share."""
 
     def __init__(self, problem: MarginProblem, supervised: RowLoss, tol: float, max_iter: int):
         self.problem = problem
         self.max_iter = max_iter
-        self.small_decrease = tol**2  # near a minimum decreases go with the square of gradients
+        self.small_decrease = tol**2  # near a minimum decreases are of second order in gradients
         space, level = problem.space, problem.space.level
         columns = np.arange(len(problem.reg))
         zero = np.zeros((space.n_rows, len(columns)))
@@ -167,7 +169,7 @@ class _Descent:
         self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)
 
     def __call__(self, loss: RowLoss, start: Minimum, moving: np.ndarray | None = None) -> Minimum:
-        """Return minima near others; columns that are not ``moving`` stay where they are."""
+        """Return minima reached from ``start``; columns that are not ``moving`` are kept."""
         problem = self.problem
         columns = np.arange(len(problem.reg)) if moving is None else np.flatnonzero(moving)
         part = lbfgs(
@@ -204,16 +206,18 @@ def quasi_newton(
 
     Parameters
     ----------
+    problem : MarginProblem
+        The problem.
     annealing : tuple of float
-        α: shares of λ' in the order they are taken.
+        α, shares of λ' in the order in which they are used.
     surrogate_gamma, unlabeled_sharpness : float
         γ and s of the surrogate losses.
     tol : float
         A descent ends when the norm of the gradient is below ``tol`` times that at zero.
     max_iter : int
-        Most iterations of a descent.
+        Largest number of iterations of a descent.
     start : ndarray, optional
-        Begin there, at the last share (a warm start).
+        Initial functions for the last share alone (a warm start).
     """
     on_labelled = SmoothHinge(surrogate_gamma)
     on_unlabelled = with_targets(SmoothHat(unlabeled_sharpness))
@@ -223,7 +227,7 @@ def quasi_newton(
         yield (stage := _supervised(problem, descend, supervised))
         minimum = stage.minimum
     else:
-        minimum, annealing = _begun(problem, start), annealing[-1:]
+        minimum, annealing = _start_from(problem, start), annealing[-1:]
     for i, share in enumerate(annealing):
         minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), minimum)
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
@@ -240,8 +244,8 @@ def concave_convex(
 ) -> Iterator[Stage]:
     """Yield the rounds of the concave-convex procedure, Collobert et al. (2006), ramp at s = 0.
 
-    Each round minimises a convex upper bound of the objective that touches it at the last
-    solution, until no unlabelled row changes sides.
+    Each round minimises a convex upper bound of the objective that is exact at the last solution,
+    until no unlabelled row changes sides.
     """
     on_labelled, convex_bound = SmoothHinge(surrogate_gamma), TwoSidedHinge(surrogate_gamma)
     supervised = problem.row_loss(on_labelled)
@@ -250,7 +254,7 @@ def concave_convex(
         yield (stage := _supervised(problem, descend, supervised))
         minimum = stage.minimum
     else:
-        minimum = _begun(problem, start)
+        minimum = _start_from(problem, start)
     side = np.sign(minimum.values[problem.unlabelled])
     settled = np.zeros(len(problem.reg), dtype=bool)
     for round_ in range(1, _ROUNDS + 1):
@@ -271,9 +275,9 @@ def label_switching(
 ) -> Iterator[Stage]:
     """Yield the stages of the multi-switch TSVM, Sindhwani & Keerthi (2006).
 
-    Unlabelled rows are labelled by rank, so that the given share of them is positive. Switching
-    all pairs that are in the wrong order at once gives the labels by rank again; with rows of equal
-    weight each round of switches and descent lowers the objective.
+    Unlabelled rows are labelled by rank, so that the given share of them is positive. Switching all
+    pairs in the wrong order at once is the same as labelling by rank again. With rows of equal
+    weight each round of labelling and descent decreases the objective.
     """
     hinge = SquaredHinge()
     supervised = problem.row_loss(hinge)
@@ -285,7 +289,7 @@ def label_switching(
         steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH)))
         shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
     else:
-        minimum = _begun(problem, start)
+        minimum = _start_from(problem, start)
     labels = _labels_by_rank(problem, minimum.values)
     for share in shares:
         evaluations, settled = 0, np.zeros(len(problem.reg), dtype=bool)
@@ -306,10 +310,10 @@ def deterministic_annealing(
 ) -> Iterator[Stage]:
     """Yield the temperatures of deterministic annealing, Sindhwani, Keerthi & Chapelle (2006).
 
-    Labels are probabilities, of which the given share is positive on average. The source finds
-    them and the functions in turn, at each temperature until both settle. Here the probabilities
-    are those that suit the values best, and each temperature is one descent on what is left: to
-    the same stationary points by far fewer products.
+    Labels are probabilities, whose mean is the given share of positive rows. The source optimises
+    probabilities and functions in turn at each temperature. Here the probabilities are eliminated
+    (`FreeEnergy`) and each temperature is one descent, which reaches the same stationary points
+    with far fewer products.
     """
     hinge = SquaredHinge()
     supervised = problem.row_loss(hinge)
@@ -320,39 +324,39 @@ def deterministic_annealing(
         yield (stage := _supervised(problem, descend, supervised))
         minimum = stage.minimum
     else:
-        minimum, temperatures = _begun(problem, start), temperatures[-1:]
+        minimum, temperatures = _start_from(problem, start), temperatures[-1:]
     for temperature in temperatures:
         last = temperature == temperatures[-1]
-        # Restarts differ down to the last temperature, where their weights are true again.
+        # Weights of restarts are disturbed at all temperatures but the last.
         share = 1.0 if last or problem.disturbance is None else np.nextafter(1.0, 0.0)
         _, weights = problem.weights(share)
         weights = np.broadcast_to(weights, (len(weights), c))
         energy = FreeEnergy(temperature, weights, problem.positive_ratio)
         minimum = descend(problem.row_loss(hinge, energy, share), minimum)
-        entropy, lack = energy.entropy(minimum.values[problem.unlabelled])
+        entropy, entropy_term = energy.entropy(minimum.values[problem.unlabelled])
         last |= bool(entropy.max(initial=0.0) < _COLD and problem.disturbance is None)
-        # Told is the objective with the mean loss alone, as temperatures and solvers share it.
-        objective = minimum.objective - share * problem.reg_unlabeled * lack
-        told = replace(minimum, objective=objective)
+        # Reported without the entropy, so that temperatures and solvers can be compared.
+        objective = minimum.objective - share * problem.reg_unlabeled * entropy_term
+        reported = replace(minimum, objective=objective)
         end = np.ones(c, dtype=bool) if last else None
-        yield Stage(f"temperature {temperature:.3g}", told, minimum.evaluations, end)
+        yield Stage(f"temperature {temperature:.3g}", reported, minimum.evaluations, end)
         if last:
             return
 
 
-def _begun(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
-    """Return functions as the start of a descent."""
+def _start_from(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
+    """Return functions as the start of a descent, their objective unknown."""
     unknown = np.full(len(problem.reg), np.inf)
     return Minimum(vectors, unknown, problem.values(vectors), 0, np.zeros(len(unknown), dtype=bool))
 
 
 def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:
-    minimum = descend(loss, _begun(problem, problem.space.zeros(len(problem.reg))))
+    minimum = descend(loss, _start_from(problem, problem.space.zeros(len(problem.reg))))
     return Stage("supervised", minimum, minimum.evaluations)
 
 
 def _labels_by_rank(problem: MarginProblem, values: np.ndarray) -> np.ndarray:
-    """Return ±1: positive for the highest values, up to the positive ratio; or by sign."""
+    """Return labels ±1: positive for the highest values up to the positive ratio, or by sign."""
     f = values[problem.unlabelled]
     if problem.positive_ratio is None:
         return np.where(f > 0.0, 1.0, -1.0)

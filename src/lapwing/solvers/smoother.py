@@ -1,6 +1,6 @@
-"""Least squares with a quadratic penalty, solved at once, and what it says without a row's label.
+"""Least squares with a quadratic penalty, and its leave-one-out values.
 
-The classifiers over anchors and over eigenfunctions are this and a choice of features.
+The classifiers over anchors and over eigenfunctions solve this problem with different features.
 
 Notation: Φ (l, m) features of the labelled rows, w their weights, Y (l, columns) their targets,
 R (m, m) the penalty, a (m, columns) the solution, f = Φa, h leverages.
@@ -16,11 +16,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..arrays.threads import map_blocks, row_blocks
 
-#: Ridge on the solution, relative to the mean of the system's diagonal. It settles what neither
-#: labels nor penalty do; refinement takes it back from all else.
+#: Ridge relative to the mean of the system's diagonal. It determines what neither labels nor
+#: penalty do; iterative refinement removes its effect elsewhere.
 _RIDGE = 1e-10
 _REFINEMENTS = 3
-#: Least 1 - h that is no rounding. With less, nothing is known of a row without its own label.
+#: Smallest 1 - h above rounding. Below it, the value of a row without its label is undetermined.
 _UNDECIDED = 1e-6
 #: Rows of one block of leverages.
 _BLOCK = 512
@@ -30,14 +30,14 @@ _BLOCK = 512
 class Smoother:
     """The minimiser of Σ w(y - φᵀa)² + aᵀRa, which is a = (ΦᵀWΦ + R)⁻¹ΦᵀWY.
 
-    Where the system is singular, a is close to the solution of least length.
+    If the system is singular, a is close to the solution of least norm.
 
     Attributes
     ----------
     coef : ndarray of shape (m, columns)
         The solution.
     held_out : ndarray of shape (l, columns)
-        Values of the labelled rows, each without its own label: (f - hy) / (1 - h).
+        Leave-one-out values of the labelled rows, (f - hy) / (1 - h).
     features : ndarray or CSR matrix of shape (l, m)
         Φ.
     inverse : ndarray of shape (m, m)
@@ -53,7 +53,7 @@ class Smoother:
     held_out_residuals: np.ndarray
 
     def held_out_product(self, q: np.ndarray) -> np.ndarray:
-        """Return qᵀa of the l solutions that lack one label each, shape (l, columns)."""
+        """Return qᵀa for the l solutions without one label each, shape (l, columns)."""
         change = (self.features @ (self.inverse @ q))[:, None] * self.held_out_residuals
         return q @ self.coef - change
 
@@ -86,8 +86,8 @@ def fit_ridge(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return θ of shape (r, c) that minimises ‖θ‖² + Σ w(y − φᵀθ)², and held-out values.
 
-    By singular values, which keep their digits where some features are far larger than others.
-    Cost: some l·r² operations.
+    Uses singular values, which are accurate even if some features are far larger than others.
+    Cost: of the order of l·r² operations.
     """
     root = np.sqrt(weights)[:, None]
     U, sizes, Vt = np.linalg.svd(root * features, full_matrices=False)

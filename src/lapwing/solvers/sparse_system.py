@@ -1,9 +1,9 @@
 """Sparse symmetric positive definite systems: a factorisation, or conjugate gradients.
 
-What a factorisation costs is bounded before it is made, from the places of the entries alone: rows
-are put in the order of Cuthill & McKee, in which no entry arises left of the first one of a row.
-SuperLU's own order, of least degree, fills less than that. A graph along a curve or on a sheet is
-factored in no time; one of neighbours in many dimensions fills up to a tenth of the whole matrix.
+The cost of a factorisation is bounded beforehand, from the sparsity pattern alone: in the order of
+Cuthill & McKee no fill-in arises left of the first entry of a row. SuperLU's own minimum-degree
+order fills less than that. Graphs of low-dimensional data are cheap to factor; for neighbours in
+many dimensions the fill-in reaches a tenth of the whole matrix.
 
 Notation: A (n, n), B (n, columns), X = A⁻¹B.
 """
@@ -22,21 +22,20 @@ from scipy.sparse.linalg import splu
 from ..arrays.threads import row_blocks
 from ..operators import SparseOperator, block_cg
 
-#: Share of entries above which a dense factorisation is the faster one.
+#: Share of entries above which a dense factorisation is faster.
 _DENSE_SHARE = 0.1
-#: Bytes of a number of SuperLU's factors, with its place and room to grow.
+#: Bytes per entry of SuperLU's factors, with its index and room to grow.
 _ENTRY_BYTES = 14
-#: Columns that conjugate gradients work on together: more share more products, but n·c² operations
-#: make them orthogonal.
+#: Number of columns per block of conjugate gradients: larger blocks share more products, but their
+#: orthogonalisation costs n·c² operations.
 _COLUMNS = 25
-
-#: How much larger than asked for a residual may be, once it is computed anew.
+#: Factor by which a recomputed residual may exceed the tolerance.
 _SLACK = 2.0
 
 
 @dataclass(frozen=True)
 class FactorCost:
-    """Upper bounds of what a factorisation takes.
+    """Upper bounds of the cost of a factorisation.
 
     Attributes
     ----------
@@ -52,16 +51,16 @@ class FactorCost:
 
 @dataclass(frozen=True)
 class BlockSolution:
-    """What conjugate gradients found.
+    """Solution by conjugate gradients.
 
     Attributes
     ----------
     X : ndarray of shape (n, columns)
         The solution.
     residual : ndarray of shape (columns,)
-        Lengths of the columns of B - AX.
+        Norms of the columns of B - AX.
     n_iter : int
-        Products with A, of the block of columns that took most.
+        Largest number of products with A for a block of columns.
     converged : bool
         Whether all residuals are small enough.
     """
@@ -73,14 +72,14 @@ class BlockSolution:
 
 
 def factor_cost(A: sp.csr_array) -> FactorCost:
-    """Return what `factorise` takes. Cost: a pass over the entries."""
+    """Return bounds of the cost of `factorise`. Cost: a pass over the entries."""
     n = A.shape[0]
     if _is_dense(A):
         return FactorCost(16 * n * n, n**3 / 3)
-    place = np.empty(n, dtype=np.int64)
-    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(n)
-    first = np.arange(n)  # of each row, in the new order
-    np.minimum.at(first, np.repeat(place, np.diff(A.indptr)), place[A.indices])
+    position = np.empty(n, dtype=np.int64)
+    position[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(n)
+    first = np.arange(n)  # first entry of each row in the new order
+    np.minimum.at(first, np.repeat(position, np.diff(A.indptr)), position[A.indices])
     widths = np.arange(n) - first + 1.0
     return FactorCost(int(2 * _ENTRY_BYTES * widths.sum()), float((widths**2).sum()))
 
@@ -90,7 +89,7 @@ def factorise(A: sp.csr_array) -> Callable[[np.ndarray], np.ndarray]:
     if _is_dense(A):
         factor = cho_factor(A.toarray(), lower=True, overwrite_a=True, check_finite=False)
         return lambda B: cho_solve(factor, B, check_finite=False)
-    # No pivots: none are needed for definite matrices, and they would undo the order.
+    # No pivoting: it is not needed for definite matrices and would change the order.
     factor = splu(
         sp.csc_matrix(A),
         permc_spec="MMD_AT_PLUS_A",
@@ -101,10 +100,10 @@ def factorise(A: sp.csr_array) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def solve_blocks(A: sp.csr_array, B: np.ndarray, tol: float, max_iter: int) -> BlockSolution:
-    """Solve by conjugate gradients on blocks of columns, with A scaled to a diagonal of ones.
+    """Solve by conjugate gradients on blocks of columns, with A scaled to a unit diagonal.
 
-    Each column goes on until its residual is at most ``tol`` times its length (a column of zeros:
-    times that of the longest), in the scaled system.
+    The stopping criterion is a residual of at most ``tol`` times the norm of the column (of the
+    largest column for a column of zeros), in the scaled system.
     """
     root = np.sqrt(A.diagonal())[:, None]
     operator = SparseOperator(A)
@@ -120,7 +119,7 @@ def solve_blocks(A: sp.csr_array, B: np.ndarray, tol: float, max_iter: int) -> B
             if done or products >= max_iter:
                 break
         X[:, part] = step[0] / root
-        # Those of the iterations shrink on where rounding keeps the true ones from doing so.
+        # Recomputed: rounding limits the true residual, but not the one of the recurrence.
         rest = B[:, part] - operator @ X[:, part]
         residual[part] = np.linalg.norm(rest, axis=0)
         converged &= bool((np.linalg.norm(rest / root, axis=0) <= _SLACK * goal).all())
@@ -138,7 +137,7 @@ def inverse_diagonal(
 ) -> np.ndarray:
     """Return some entries of the diagonal of A⁻¹, by solving for columns of the identity.
 
-    Those of conjugate gradients are wrong by less than r²/λ, with residuals of length r and least
+    With conjugate gradients the error is below r²/λ, for residuals of norm r and the smallest
     eigenvalue λ of A: e_iᵀ(A⁻¹ - X)e_i is the square of an error in the norm of A.
     """
     diagonal = np.empty(len(index))

@@ -1,9 +1,8 @@
 """Data-based early stopping, Melacci & Belkin (2011), §4.1 and Algorithms 2 and 3.
 
-The decisions settle long before the objective does. Every θ iterations these rules look at the
-predictions, for several classes at all of them together, and stop when they no longer change
-(stability), when validation rows are no longer better classified (validation), or when both hold
-(mixed).
+Decisions usually stop changing long before the objective converges. Every θ iterations these rules
+check the predicted classes and stop when they no longer change (stability), when the error on
+validation rows no longer decreases (validation), or when both hold (mixed).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def check_interval(n_rows: int) -> int:
 
 
 def decisions(values: np.ndarray) -> np.ndarray:
-    """Return the decided class: the sign for one column, the largest of several."""
+    """Return the predicted class: by sign for one column, else the column of the largest value."""
     return values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
 
 
@@ -34,7 +33,7 @@ class StabilityCheck:
     Parameters
     ----------
     unlabelled : ndarray of bool, shape (n,)
-        The rows to watch.
+        The rows whose decisions are compared.
     """
 
     def __init__(self, unlabelled: np.ndarray) -> None:
@@ -58,14 +57,14 @@ class StabilityCheck:
 
 
 class ValidationCheck:
-    """Stop when the error on validation rows no longer falls (Algorithm 3).
+    """Stop when the error on validation rows no longer decreases (Algorithm 3).
 
     Parameters
     ----------
     error_rate : callable
         Maps a step to the share of misclassified validation rows.
     n_validation : int
-        Number of validation rows; one of them is the least improvement asked for.
+        Number of validation rows; the smallest improvement that counts is one of them.
     n_rows : int
         Number of training rows, for θ.
     """
@@ -81,7 +80,7 @@ class ValidationCheck:
         if step.iteration % self.interval:
             return None
         error = self.error_rate(step)
-        # Half a row of slack: the difference of two shares is not exact in floating point.
+        # Half a row of tolerance: the difference of two shares is not exact in floating point.
         if error > self._previous - 0.5 * self.improvement:
             return f"the validation error stays at {error:.2%}"
         self._previous = error
@@ -89,7 +88,7 @@ class ValidationCheck:
 
 
 class MixedCheck:
-    """Stop when the decisions are stable and the validation error no longer falls."""
+    """Stop when the decisions are stable and the validation error no longer decreases."""
 
     def __init__(self, stability: StabilityCheck, validation: ValidationCheck) -> None:
         self.rules = (stability, validation)
