@@ -152,6 +152,8 @@ def assert_finite(model: BaseEstimator, X: Any) -> None:
     for name, values in outputs_of(model, X).items():
         assert np.isfinite(np.asarray(values, dtype=float)).all(), name
     assert np.isfinite(np.asarray(model.transduction_, dtype=float)).all()
+    objective = getattr(getattr(model, "result_", None), "objective", None)
+    assert objective is None or np.isfinite(objective)
 
 
 # ---------------------------------------------------------------- the cases
