@@ -49,7 +49,7 @@ from lapwing import (
 BUILT: frozenset[str] = frozenset()
 FEATURES = frozenset({"save", "failed fit", "result_", "three classes", "predictor_"})
 
-#: Whether a test that is expected to fail may pass: to be set once everything is merged.
+#: Whether a known bug that no longer shows fails the suite: to be set once everything is merged.
 STRICT = False
 
 N_ROWS, N_LABELLED = 60, 18
