@@ -36,9 +36,9 @@ def test_a_loaded_model_predicts_the_same_bits(case, n_classes, path):
 @each_case(feature="save")
 def test_labels_can_be_added_to_a_loaded_model(case, path):
     X, y, truth = case.data()
-    model = fit_quietly(case.new(), X, y)
-    lapwing.save(model, path)
+    lapwing.save(case.fitted(), path)
     loaded = lapwing.load(path)
+    model = fit_quietly(case.new(), X, y)
     model.add_labels(ADDED, truth[ADDED])
     loaded.add_labels(ADDED, truth[ADDED])
     np.testing.assert_allclose(values_of(loaded, X), values_of(model, X), atol=1e-12)

@@ -1,7 +1,5 @@
 """The machines that choose γ_A and γ_I: the life of the estimators."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,21 +75,6 @@ def test_texts_frames_and_missing_marks():
     assert model.feature_names_in_.tolist() == ["a", "b"]
 
 
-@pytest.mark.parametrize("n_landmarks", [None, 10])
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
-def test_pickle_and_clone(Machine, n_landmarks):
-    X, y, _ = moons()
-    y = np.where(y == -1, np.nan, y)
-    model = Machine(**FEW, n_landmarks=n_landmarks, graph=KNNGraph(6)).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.best_index_ == model.best_index_
-    fresh = clone(model)
-    assert not hasattr(fresh, "cv_results_")
-    np.testing.assert_array_equal(fresh.fit(X, y).predict(X), model.predict(X))
-    assert fresh.best_params_.keys() == model.best_params_.keys()
-
-
 def test_a_second_fit_forgets_the_first():
     X, y, _ = moons()
     model = LapSVCCV(**FEW, n_landmarks=10).fit(X, y)
@@ -118,16 +101,6 @@ def test_result_certifies_the_optimum(name):
     assert model.result_.status == "converged"
     assert model.result_.solver == "grid"
     assert 0.0 <= model.result_.gap <= 1e-8 * model.result_.objective
-
-
-def test_single_precision_rows():
-    X, y, _ = moons()
-    for kwargs in ({}, {"n_landmarks": 12}, {"kernel": "linear"}):
-        wide = LapSVCCV(**FEW, **kwargs).fit(X, y)
-        narrow = LapSVCCV(**FEW, **kwargs).fit(X.astype(np.float32), y)
-        np.testing.assert_allclose(
-            narrow.decision_function(X.astype(np.float32)), wide.decision_function(X), atol=1e-3
-        )
 
 
 def test_kernel_values_beyond_double_precision_are_named():
