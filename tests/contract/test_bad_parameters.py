@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.cases import CASES, STRICT, first_cases
+from helpers.cases import CASES, first_cases
 from helpers.data import fit_quietly
 
 NEVER = ("much", None, np.nan, np.inf)  # where a number is asked for
@@ -112,7 +112,7 @@ def every_bad_value():
                 continue
             for value in BAD_VALUES.get(name, ()):
                 bug = not_refused(name, value, case.estimator)
-                marks = [] if bug is None else [pytest.mark.xfail(reason=bug, strict=STRICT)]
+                marks = [] if bug is None else [pytest.mark.xfail(reason=bug, strict=True)]
                 yield pytest.param(case, name, value, id=f"{case.name}-{name}={value}", marks=marks)
 
 

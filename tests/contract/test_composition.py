@@ -10,7 +10,7 @@ from helpers.cases import each_case, values_of
 STATUSES = {"converged", "stopped_early", "interrupted", "not_converged"}
 
 
-@each_case(one_a_class=True, feature="three classes")
+@each_case(one_a_class=True)
 def test_at_most_three_classes_of_ours(case):
     ours = [
         kind.__name__
@@ -20,7 +20,7 @@ def test_at_most_three_classes_of_ours(case):
     assert len(ours) <= 3, ours
 
 
-@each_case(feature="result_")
+@each_case()
 def test_the_result_tells_how_the_fit_ended(case):
     result = case.fitted().result_
     assert type(result).__name__ == "SolverResult"
@@ -31,7 +31,7 @@ def test_the_result_tells_how_the_fit_ended(case):
     assert isinstance(result.passes, (int, np.integer))
 
 
-@each_case(feature="predictor_")
+@each_case()
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_predictor_has_the_values(case, n_classes):
     X, _, _ = case.data(n_classes)
@@ -41,7 +41,7 @@ def test_the_predictor_has_the_values(case, n_classes):
     np.testing.assert_array_equal(values, values_of(model, X))
 
 
-@each_case(feature="predictor_")
+@each_case()
 def test_the_predictor_cannot_be_changed(case):
     predictor = case.fitted().predictor_
     assert dataclasses.is_dataclass(predictor)
@@ -50,7 +50,7 @@ def test_the_predictor_cannot_be_changed(case):
         setattr(predictor, name, None)
 
 
-@each_case(one_a_class=True, feature="predictor_")
+@each_case(one_a_class=True)
 def test_every_fit_makes_a_new_predictor(case):
     X, y, truth = case.data()
     model = case.new().fit(X, y)

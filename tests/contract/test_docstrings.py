@@ -11,7 +11,7 @@ import re
 import pytest
 from sklearn.base import is_classifier
 
-from helpers.cases import STRICT, public_estimators
+from helpers.cases import public_estimators
 from lapwing import KNNGraph
 
 ESTIMATORS = {kind.__name__: kind for kind in (*public_estimators(), KNNGraph)}
@@ -114,9 +114,7 @@ def test_every_parameter_is_described_in_order(name):
     [
         pytest.param(
             name,
-            marks=pytest.mark.xfail(reason=TO_UNIFY[name], strict=STRICT)
-            if name in TO_UNIFY
-            else (),
+            marks=pytest.mark.xfail(reason=TO_UNIFY[name], strict=True) if name in TO_UNIFY else (),
         )
         for name in SHARED
     ],

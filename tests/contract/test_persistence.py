@@ -9,7 +9,7 @@ from helpers.data import fit_quietly, gaussian
 from lapwing import LapSVC, LapSVCPath
 
 ADDED = np.array([30, 31, 40])
-planned_save = each_case(lambda case: case.name == "LapSVC", feature="save")
+save_case = each_case(lambda case: case.name == "LapSVC")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@each_case(feature="save")
+@each_case()
 def test_a_loaded_model_predicts_the_same_bits(case, n_classes, path):
     X, _, _ = case.data(n_classes)
     model = case.fitted(n_classes)
@@ -33,7 +33,7 @@ def test_a_loaded_model_predicts_the_same_bits(case, n_classes, path):
         assert loaded.classes_.dtype == model.classes_.dtype
 
 
-@each_case(feature="save")
+@each_case()
 def test_labels_can_be_added_to_a_loaded_model(case, path):
     X, y, truth = case.data()
     lapwing.save(case.fitted(), path)
@@ -45,7 +45,7 @@ def test_labels_can_be_added_to_a_loaded_model(case, path):
     np.testing.assert_array_equal(loaded.transduction_[ADDED], truth[ADDED])
 
 
-@each_case(one_a_class=True, feature="save")
+@each_case(one_a_class=True)
 def test_saving_twice_gives_the_same_model(case, tmp_path):
     X, _, _ = case.data()
     first, second = tmp_path / "first", tmp_path / "second"
@@ -54,7 +54,7 @@ def test_saving_twice_gives_the_same_model(case, tmp_path):
     assert_same_outputs(lapwing.load(second), case.fitted(), X)
 
 
-@each_case(lambda case: case.is_classifier, one_a_class=True, feature="save")
+@each_case(lambda case: case.is_classifier, one_a_class=True)
 def test_names_of_classes_are_kept(case, path):
     X, y, _ = case.data()
     names = ["a", "bb", "</script>é"]
@@ -65,7 +65,7 @@ def test_names_of_classes_are_kept(case, path):
     assert_same_outputs(loaded, model, X)
 
 
-@each_case(one_a_class=True, feature="save")
+@each_case(one_a_class=True)
 def test_what_is_given_in_addition_comes_back(case, path):
     extra = {"columns": ["a", "b", "c"], "number": 1.5, "nested": {"yes": True, "none": None}}
     lapwing.save(case.fitted(), path, extra=extra)
@@ -74,7 +74,7 @@ def test_what_is_given_in_addition_comes_back(case, path):
     assert not getattr(lapwing.load(path), "extra_", None)
 
 
-@each_case(one_a_class=True, feature="save")
+@each_case(one_a_class=True)
 def test_damaged_files_are_refused(case, path):
     lapwing.save(case.fitted(), path)
     whole = path.read_bytes()
@@ -95,14 +95,14 @@ def test_damaged_files_are_refused(case, path):
         assert_same_outputs(loaded, case.fitted(), case.data()[0])
 
 
-@each_case(one_a_class=True, feature="save")
+@each_case(one_a_class=True)
 def test_what_is_not_fitted_cannot_be_saved(case, path):
     with pytest.raises((ValueError, AttributeError), match="fitted"):  # NotFittedError is both
         lapwing.save(case.new(), path)
     assert not path.exists()
 
 
-@each_case(lambda case: case.has("kernel"), one_a_class=True, feature="save")
+@each_case(lambda case: case.has("kernel"), one_a_class=True)
 def test_a_function_as_kernel_cannot_be_saved(case, path):
     X, y, _ = case.data()
     model = fit_quietly(case.new(kernel=lambda A, B: gaussian(A, B, 0.5)), X, y)
@@ -111,7 +111,7 @@ def test_a_function_as_kernel_cannot_be_saved(case, path):
     assert not path.exists()
 
 
-@planned_save
+@save_case
 def test_other_objects_cannot_be_saved(case, path):
     for wrong in (3, "model", np.ones(3)):
         with pytest.raises(TypeError):
@@ -119,14 +119,14 @@ def test_other_objects_cannot_be_saved(case, path):
     assert not path.exists()
 
 
-@planned_save
+@save_case
 def test_a_missing_file_is_no_damaged_one(case, path):
     lapwing.save(case.fitted(), path)
     with pytest.raises(FileNotFoundError):
         lapwing.load(path.with_name("other"))
 
 
-@planned_save
+@save_case
 def test_a_failed_save_leaves_the_old_file(case, path):
     lapwing.save(case.fitted(), path)
     before = path.read_bytes()
@@ -135,7 +135,7 @@ def test_a_failed_save_leaves_the_old_file(case, path):
     assert path.read_bytes() == before
 
 
-@planned_save
+@save_case
 def test_a_matrix_of_kernel_values(case, path):
     X, y, _ = case.data()
     K = gaussian(X, X, 0.5)
@@ -144,7 +144,7 @@ def test_a_matrix_of_kernel_values(case, path):
     assert_same_outputs(lapwing.load(path), model, K)
 
 
-@planned_save
+@save_case
 def test_the_whole_path_is_kept(case, path):
     X, y, _ = case.data()
     model = LapSVCPath().fit(X, y)

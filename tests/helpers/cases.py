@@ -2,7 +2,7 @@
 
 Every estimator of ``lapwing.__all__`` is listed here, some with several options; a new one inherits
 the suite by being listed. Where a method legitimately differs from the others, its case says so,
-with the reason. What is planned but not built yet, and bugs that are known, are marked here too.
+with the reason. Known bugs are marked here too.
 """
 
 import inspect
@@ -43,14 +43,6 @@ from lapwing import (
     SemiSupervisedClassifier,
     SemiSupervisedRegressor,
 )
-
-#: The switch: features of the plan that are in the library. A feature that is not listed here is
-#: expected to fail; `FEATURES` lists all.
-BUILT: frozenset[str] = frozenset()
-FEATURES = frozenset({"save", "failed fit", "result_", "three classes", "predictor_"})
-
-#: Whether a known bug that no longer shows fails the suite: to be set once everything is merged.
-STRICT = False
 
 N_ROWS, N_LABELLED = 60, 18
 
@@ -331,18 +323,10 @@ KNOWN_BUGS: dict[tuple[str, str], str] = {
 }
 
 
-def planned(feature: str | None) -> list[pytest.MarkDecorator]:
-    """The mark of a test of a feature, which is expected to fail until the feature is built."""
-    assert feature is None or feature in FEATURES, feature
-    if feature is None or feature in BUILT:
-        return []
-    return [pytest.mark.xfail(reason=f"planned: {feature}", strict=False)]
-
-
 def known_bug(test: str, case: Case) -> list[pytest.MarkDecorator]:
     """The mark of a test that a known bug breaks."""
     bug = KNOWN_BUGS.get((test, case.name), KNOWN_BUGS.get((test, "*")))
-    return [] if bug is None else [pytest.mark.xfail(reason=bug, strict=STRICT)]
+    return [] if bug is None else [pytest.mark.xfail(reason=bug, strict=True)]
 
 
 def first_cases(cases: Iterable[Case] = tuple(CASES)) -> list[Case]:
@@ -357,7 +341,6 @@ def each_case(
     where: Callable[[Case], bool] = lambda case: True,
     *,
     one_a_class: bool = False,
-    feature: str | None = None,
 ) -> Callable:
     """Run a test with every case that fulfils a condition.
 
@@ -367,18 +350,13 @@ def each_case(
         Which cases.
     one_a_class : bool
         Whether the first case of each class will do.
-    feature : str or None
-        The planned feature that the test is about.
     """
     cases = [case for case in CASES if where(case)]
     cases = first_cases(cases) if one_a_class else cases
 
     def decorate(test: Callable) -> Callable:
         parameters = [
-            pytest.param(
-                case, id=case.name, marks=planned(feature) + known_bug(test.__name__, case)
-            )
-            for case in cases
+            pytest.param(case, id=case.name, marks=known_bug(test.__name__, case)) for case in cases
         ]
         return pytest.mark.parametrize("case", parameters)(test)
 

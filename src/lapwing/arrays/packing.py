@@ -112,7 +112,7 @@ class _Packer:
             return self._array(value)
         if sp.issparse(value):
             return self._sparse(value)
-        if self._known.get(type(value).__name__) is not type(value):
+        if type(value) not in self._known.values():
             raise TypeError(f"{value!r} cannot be kept in a model file")
         if hasattr(value, "to_state"):
             state = value.to_state()
