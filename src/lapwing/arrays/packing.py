@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -117,7 +118,7 @@ class _Packer:
         if hasattr(value, "to_state"):
             state = value.to_state()
         else:
-            state = {name: getattr(value, name) for name in value.__dataclass_fields__}
+            state = {field.name: getattr(value, field.name) for field in fields(value)}
         page = {name: self.page(inner) for name, inner in state.items()}
         number = self._n_objects
         self._n_objects += 1
