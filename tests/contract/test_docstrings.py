@@ -50,8 +50,16 @@ VARIANTS: dict[str, list[set[str]]] = {
     "memory_limit": [MARGIN, LGC, GRID, PATH, LANDMARKS, PROTOTYPES, DEFAULT],  # what it is for
     "n_landmarks": [MARGIN, LAPLACIAN, GRID, LANDMARKS],  # of what
     "n_neighbors": [GRAPH],
-    "random_state": [MARGIN, ANCHORS, EIGENFUNCTIONS, LGC, GRID | LANDMARKS, PROTOTYPES, DEFAULT]
-    + [LAPLACIAN],
+    "random_state": [
+        LAPLACIAN,
+        MARGIN,
+        ANCHORS,
+        EIGENFUNCTIONS,
+        LGC,
+        GRID | LANDMARKS,
+        PROTOTYPES,
+        DEFAULT,
+    ],
     "reg_labeled": [EIGENFUNCTIONS, PROTOTYPES],
     "reg_manifold": [ANCHORS, EMBEDDED, SVR, NFI, GRID],  # γ, μ, λ
     "reg_ambient": [GRID],  # sequences
