@@ -291,7 +291,7 @@ def test_storage_is_chosen_by_the_budget():
     assert choose_storage(n, room - 1, work) == "tiled"
     least = gram_bytes(n, "tiled") + work
     assert choose_storage(n, least, work) == "tiled"
-    with pytest.raises(MemoryError, match=r"20000 rows needs at least 26\.8 MB.*26\.8 MB"):
+    with pytest.raises(MemoryError, match=r"20000 rows needs 26\.8 MB.*26\.8 MB"):
         choose_storage(n, least - 1, work)
 
 

@@ -1,8 +1,8 @@
 """Kernel functions on blocks of rows.
 
-A kernel first prepares rows (centred, normalised, squared norms), once, and then evaluates blocks
-of prepared rows; so that the tiles of a large Gram matrix repeat no work. Nothing here knows where
-the Gram matrix is stored or what it is used for.
+A kernel first prepares rows (centres or normalises them, computes squared norms) and then evaluates
+blocks of prepared rows, so that the tiles of a large Gram matrix repeat no work. Nothing here knows
+where the Gram matrix is stored or what it is used for.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-#: Evenly spaced rows that stand for all in medians.
+#: Number of evenly spaced rows from which medians are computed.
 _MEDIAN_ROWS = 1000
-#: Squared distances below it have lost their digits: rows so near to each other are equal.
+#: Variances and squared distances below this value are treated as zero.
 _TINY = 1e-300
 
 
@@ -159,7 +159,7 @@ class PolynomialKernel(Kernel):
         base += self.coef0
         if self.degree != int(self.degree):
             return np.power(base, self.degree, out=base)
-        # Repeated squaring: numpy's general power is tens of times slower.
+        # Repeated squaring: NumPy's general power is much slower.
         exponent, result = int(self.degree), None
         while exponent:
             if exponent & 1:
@@ -179,7 +179,7 @@ class GaussianKernel(Kernel):
     gamma : float
         Inverse width.
     center : ndarray of shape (n_features,) or None
-        Subtracted from dense rows. It changes no distance, but keeps ‖a‖² small, so that the
+        Subtracted from dense rows. Distances do not change, but ‖a‖² becomes small, so that the
         difference ‖a‖² + ‖b‖² − 2⟨a, b⟩ keeps its digits.
     """
 
@@ -191,7 +191,7 @@ class GaussianKernel(Kernel):
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return centred rows and their squared norms."""
-        if self.center is not None:  # the fitted rows are dense, so these may be
+        if self.center is not None:  # the training rows are dense, so these can be, too
             X = _dense(X) - self.center
         X = X.astype(dtype, copy=False)
         return PreparedRows(X, row_norms(X, squared=True))
@@ -255,10 +255,10 @@ class CallableKernel(Kernel):
 
 
 def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
-    """Return the number behind ``gamma``.
+    """Return ``gamma`` as a number.
 
-    ``"scale"`` is 1 / (n_features · Var X). ``"median"`` is 1 / (2·m²) with m the median distance
-    between distinct rows among at most 1000 evenly spaced ones.
+    ``"scale"`` is 1 / (n_features · Var X). ``"median"`` is 1 / (2·m²), where m is the median
+    distance between distinct rows among at most 1000 evenly spaced ones.
     """
     if not isinstance(gamma, str):
         value = float(gamma)
@@ -292,7 +292,7 @@ def _spread_rows(X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
 
 
 def _center(X: np.ndarray | sp.csr_matrix) -> np.ndarray | None:
-    """Return a point amid dense rows; a few rows that are far off do not move it."""
+    """Return the coordinate-wise median of dense rows, which outliers hardly affect."""
     return None if sp.issparse(X) else np.median(_spread_rows(X), axis=0).astype(np.float64)
 
 
@@ -304,7 +304,7 @@ def make_kernel(
     degree: float,
     coef0: float,
 ) -> Kernel:
-    """Return the kernel object for the public parameters, widths resolved from the rows X."""
+    """Return the kernel for the public parameters, with its width resolved from the rows X."""
     if callable(kernel):
         return CallableKernel(kernel)
     if kernel == "linear":

@@ -1,7 +1,7 @@
-"""Where the Gram matrix lives: the one place that decides its storage.
+"""Storage of the Gram matrix.
 
-Decided from sizes and the memory budget alone, before anything is allocated, and never from a
-clock: the same call stores the same way each time.
+The choice depends on sizes and the memory budget only, and is made before anything is allocated. It
+does not depend on timings: the same call stores the matrix in the same way each time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays.memory import format_size
+from ..arrays.memory import require_memory
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import TILE, DenseOperator, Operator, TileOperator
 from .functions import Kernel, PreparedRows
@@ -27,26 +27,23 @@ def gram_bytes(n: int, storage: str) -> int:
 
 
 def choose_storage(n: int, budget: int, work_bytes: int, otherwise: float = np.inf) -> str:
-    """Return where to keep K for products: the most exact that fits.
+    """Return the storage of K for products: the most accurate one that fits.
 
-    "triangle64" and "triangle32" keep the lower triangle in double or single precision, "tiled"
-    computes K anew for each product.
-
-    ``otherwise`` is what the dense method would need, for the message only.
+    "triangle64" and "triangle32" store the lower triangle in double or single precision, "tiled"
+    computes K anew for each product. ``work_bytes`` is the memory of the solver beside K, and
+    ``otherwise`` that of a direct method which does not fit either, for the message only.
 
     Raises
     ------
     MemoryError
         If not even the vectors of the solver fit into the budget.
     """
-    for storage in ("triangle64", "triangle32", "tiled"):
+    for storage in ("triangle64", "triangle32"):
         if gram_bytes(n, storage) + work_bytes <= budget:
             return storage
     needed = min(gram_bytes(n, "tiled") + work_bytes, otherwise)
-    raise MemoryError(
-        f"fitting {n} rows needs at least {format_size(needed)} and memory_limit allows "
-        f"{format_size(budget)}: raise memory_limit, or fit fewer unlabelled rows"
-    )
+    require_memory(needed, budget, f"fitting {n} rows", "fit fewer unlabelled rows")
+    return "tiled"
 
 
 def dense_operator(K: np.ndarray, ridge: float = 0.0) -> DenseOperator:

@@ -1,7 +1,7 @@
 """Symmetric dense matrices: whole, or as tiles of the lower triangle.
 
-The tiles may be stored in single precision or computed anew for each product; the product
-code is the same, and accumulates in double precision.
+Tiles may be stored in single precision or computed anew for each product. The code of the products
+is the same, and accumulates in double precision.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .base import Operator
 
-#: Side of a square tile: 512 × 512 doubles (2 MB) stay in cache, and one product of that size is
-#: long enough for the hand-over of the interpreter between threads not to matter.
+#: Side of a square tile: 512 × 512 doubles (2 MB) stay in cache, and one product of that size takes
+#: long compared with switching threads.
 TILE = 512
 #: Rows of a tile used at a time: 256 × 512 doubles are still in the cache of one core when they
 #: are used for the second time.
@@ -49,15 +49,15 @@ class DenseOperator(Operator):
 
 
 class TileOperator(Operator):
-    """Symmetric matrix known by the tiles of its lower triangle.
+    """Symmetric matrix given by the tiles of its lower triangle.
 
-    Half the memory and half the memory traffic of the full matrix. Every tile is widened to
-    float64 while it is in cache and used twice, for the product and for that of its mirror image.
+    Takes half the memory and half the memory traffic of the full matrix. Every tile is converted to
+    float64 while it is in cache and used twice: for itself and for its transpose.
 
     Parameters
     ----------
     n : int
-        Rows of the matrix.
+        Number of rows.
     tile : callable
         ``tile(i, j)``, j ≤ i, returns the entries of ``blocks[i]`` × ``blocks[j]``, stored or
         computed anew.
@@ -72,8 +72,8 @@ class TileOperator(Operator):
         super().__init__(n)
         self.blocks = row_blocks(n, TILE)
         self.tile = tile
-        # Dealing to and fro gives each thread the same share of a triangle. The deal depends on
-        # the number of threads only, so sums are formed in the same order each time.
+        # Assigning rows of tiles back and forth gives each thread the same share of a triangle.
+        # It depends on the number of threads only, so sums are formed in the same order each time.
         threads = min(n_threads(), len(self.blocks))
         turns = [*range(threads), *reversed(range(threads))]
         self._shares: list[list[int]] = [[] for _ in range(threads)]
@@ -84,7 +84,7 @@ class TileOperator(Operator):
     def stored(
         cls, n: int, tile: Callable[[int, int], np.ndarray], dtype: type = np.float32
     ) -> TileOperator:
-        """Return the operator with all tiles computed once and kept."""
+        """Return the operator with all tiles computed once and stored."""
         pairs = [(i, j) for i in range(len(row_blocks(n, TILE))) for j in range(i + 1)]
 
         def keep(pair: tuple[int, int]) -> np.ndarray:
@@ -95,15 +95,15 @@ class TileOperator(Operator):
         return cls(n, lambda i, j: tiles[i, j])
 
     def columns(self, index: np.ndarray) -> np.ndarray:
-        """Return columns, read off the tiles without counting as a product."""
+        """Return columns, read from the tiles without counting as a product."""
         index = np.asarray(index)
         columns = np.empty((self.shape[0], len(index)))
-        place = index // TILE
+        block = index // TILE
 
         def fill(i: int) -> None:
             for j in range(i + 1):
-                for of, side in ((j, i), (i, j)):  # the tile, and its mirror image
-                    wanted = np.flatnonzero(place == of)
+                for of, side in ((j, i), (i, j)):  # the tile, and its transpose
+                    wanted = np.flatnonzero(block == of)
                     if len(wanted):
                         tile = self.tile(i, j)
                         tile = tile if of == j else tile.T

@@ -1,8 +1,8 @@
 """Inverses of symmetric positive definite maps, by conjugate gradients on blocks of columns.
 
-The columns share one Krylov space, so a block needs fewer products than its columns would one by
-one. Nothing here knows where the map comes from; preconditioners are symmetric splits, applied by
-the caller on both sides.
+The columns share one Krylov space, so a block needs fewer products than separate columns. Nothing
+here knows where the map comes from. Preconditioners are applied by the caller, as a symmetric split
+on both sides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .base import Operator
 
-#: Relative residual of the columns of an inverse, and the most products spent on it.
+#: Relative residual of the columns of an inverse, and the largest number of products.
 _TOLERANCE = 1e-9
 _MAX_PRODUCTS = 5_000
 
@@ -25,8 +25,8 @@ def block_cg(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield approximations X of A⁻¹B and their residuals B − AX. Cost: one product each.
 
-    The block method of Dubrulle (2001), which keeps the residuals orthonormal by QR and so
-    survives dependent columns of B. Ends where rounding allows no further step.
+    The block method of Dubrulle (2001), which keeps the residuals orthonormal by QR and therefore
+    handles linearly dependent columns of B. It ends when rounding prevents further steps.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class InverseOperator(Operator):
         self._lock = threading.Lock()
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        """Return some entries. The rows solved for last are kept, for other columns of them."""
+        """Return some entries. The last rows are cached, for further columns of the same rows."""
         with self._lock:
             if self._last is None or not np.array_equal(self._last[0], rows):
                 self._last = rows, self.columns(rows)

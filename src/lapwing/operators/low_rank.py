@@ -1,4 +1,4 @@
-"""Symmetric matrices of low rank, ZZᵀ, kept as their factor."""
+"""Symmetric matrices of low rank, ZZᵀ, stored as their factor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LowRankOperator(Operator):
         self.factor = factor
 
     def columns(self, index: np.ndarray) -> np.ndarray:
-        """Return columns, at r operations an entry."""
+        """Return some columns. Cost: r operations per entry."""
         return self.factor @ self.factor[index].T
 
     def diagonal_at(self, index: np.ndarray) -> np.ndarray:
@@ -29,7 +29,7 @@ class LowRankOperator(Operator):
         return np.einsum("ij,ij->i", self.factor[index], self.factor[index])
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        """Return some entries, at r operations each."""
+        """Return some entries. Cost: r operations each."""
         return self.factor[rows] @ self.factor[columns].T
 
     def _apply(self, V: np.ndarray) -> np.ndarray:

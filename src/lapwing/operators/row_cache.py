@@ -1,6 +1,6 @@
-"""Rows of a large symmetric matrix, made when they are used and kept while there is room.
+"""A cache for rows of a large symmetric matrix, which are computed when they are needed.
 
-For methods that need few of the rows, many times. Rows may be kept in single precision; sums are
+For methods that need few of the rows many times. Rows may be stored in single precision; sums are
 formed in double precision.
 """
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from ..arrays.threads import map_blocks, row_blocks
 
-#: Columns worked on at a time: a few hundred rows of them stay in cache.
+#: Number of columns processed at a time: a few hundred rows of them stay in the CPU cache.
 _COLUMN_BLOCK = 2048
 
 
 class RowCache:
-    """A bounded store of rows; the ones unused for longest give way to new ones.
+    """A store of bounded size; the least recently used rows are replaced by new ones.
 
     Parameters
     ----------
@@ -25,20 +25,20 @@ class RowCache:
         ``submatrix(rows, columns)`` returns entries of the matrix for an index of rows, and an
         index or a slice of columns.
     n : int
-        Rows of the matrix.
+        Number of rows of the matrix.
     max_bytes : int
-        Room for rows. At least ``least_rows`` are kept whatever it is.
+        Memory for rows. At least ``least_rows`` are stored in any case.
     dtype : type
-        Precision in which rows are kept.
+        Precision of the stored rows.
     least_rows : int
-        The most rows that are used together.
+        The largest number of rows that are used together.
 
     Attributes
     ----------
     made : int
-        Entries of the matrix made so far.
+        Number of entries of the matrix computed so far.
     full : bool
-        Whether a row has had to give way.
+        Whether a row has been replaced.
     """
 
     def __init__(
@@ -52,27 +52,27 @@ class RowCache:
         self.submatrix = submatrix
         entries = max(int(max_bytes) // np.dtype(dtype).itemsize, least_rows * n)
         self._buffer: np.ndarray = np.empty(min(entries, n * n), dtype=dtype)
-        self._place = np.full(n, -1)  # of each row in the store; -1 is nowhere
+        self._slot = np.full(n, -1)  # position of each row in the store, -1 if it is not there
         self.made = 0
         self.reset()
 
     def reset(self) -> None:
-        """Empty the store, for rows with all their columns."""
-        self._place[:] = -1
-        self._lay_out(np.arange(len(self._place)), np.empty(0, dtype=int))
+        """Empty the store; from now on rows have all their columns."""
+        self._slot[:] = -1
+        self._lay_out(np.arange(len(self._slot)), np.empty(0, dtype=int))
 
     def keep_columns(self, columns: np.ndarray) -> None:
         """Restrict the rows to some of their present columns, in ascending order."""
         position = np.searchsorted(self.columns, columns)
         width = len(columns)
-        for slot in range(self._used):  # towards the front, behind the one moved before
+        for slot in range(self._used):  # move rows to the front of the buffer, one after another
             self._buffer[slot * width : (slot + 1) * width] = self._rows[slot, position]
         self._lay_out(columns, self._owner[: self._used])
 
     def _lay_out(self, columns: np.ndarray, owners: np.ndarray) -> None:
-        """Cut the buffer into rows of these columns, the first of which are there already."""
+        """Divide the buffer into rows of these columns; the first ones belong to ``owners``."""
         self.columns = columns
-        slots = min(len(self._buffer) // len(columns), len(self._place))
+        slots = min(len(self._buffer) // len(columns), len(self._slot))
         self._rows = self._buffer[: slots * len(columns)].reshape(slots, len(columns))
         self._owner = np.full(slots, -1)
         self._owner[: len(owners)] = owners
@@ -82,9 +82,9 @@ class RowCache:
         self.full = False
 
     def fetch(self, index: np.ndarray) -> None:
-        """Make sure that these rows are in the store."""
+        """Compute those of these rows that are not in the store."""
         self._clock += 1
-        present = self._place[index]
+        present = self._slot[index]
         self._last_use[present[present >= 0]] = self._clock
         missing = index[present < 0]
         fresh = np.arange(self._used, min(self._used + len(missing), len(self._rows)))
@@ -94,13 +94,13 @@ class RowCache:
         if lacking > 0:
             self.full = True
             oldest = np.argpartition(self._last_use, lacking - 1)[:lacking]
-            self._place[self._owner[oldest]] = -1
+            self._slot[self._owner[oldest]] = -1
             fresh = np.concatenate([fresh, oldest])
-        self._owner[fresh], self._place[missing] = missing, fresh
+        self._owner[fresh], self._slot[missing] = missing, fresh
         self._last_use[fresh] = self._clock
         if len(missing) == 0:
             return
-        whole = len(self.columns) == len(self._place)
+        whole = len(self.columns) == len(self._slot)
 
         def fill(block: slice) -> None:
             columns = block if whole else self.columns[block]
@@ -110,13 +110,13 @@ class RowCache:
         self.made += len(missing) * len(self.columns)
 
     def square(self, index: np.ndarray, position: np.ndarray) -> np.ndarray:
-        """Return the square submatrix of fetched rows, which are at ``position`` among columns."""
-        values = self._rows[self._place[index][:, None], position].astype(np.float64)
+        """Return the square submatrix of fetched rows; ``position`` are their column positions."""
+        values = self._rows[self._slot[index][:, None], position].astype(np.float64)
         return (values + values.T) / 2.0
 
     def combine(self, index: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weights · row of fetched rows, of shape (columns, c), for weights (rows, c)."""
-        slots = self._place[index]
+        slots = self._slot[index]
 
         def part(block: slice) -> np.ndarray:
             return self._rows[slots, block].astype(np.float64).T @ weights

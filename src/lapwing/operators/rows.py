@@ -1,7 +1,7 @@
 """Products with the rows of a data matrix and with its transpose, dense or sparse.
 
-SciPy multiplies sparse matrices on one thread. Here the rows are cut into one part a thread, as
-views of the same arrays: no second copy, and in particular no transposed one, is made.
+SciPy multiplies sparse matrices on one thread. Here the rows are divided into one part per thread,
+as views of the same arrays: no copy is made, and in particular no transposed one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..arrays.threads import map_blocks, n_threads
 from .base import Operator
 
-#: Multiplications below which starting threads costs more than it saves.
+#: Number of multiplications below which starting threads costs more than it saves.
 THREAD_WORK = 2_000_000
 
 
@@ -77,7 +77,7 @@ class RowGramOperator(Operator):
 
 
 def row_parts(matrix: sp.csr_matrix) -> list[tuple[slice, sp.csr_matrix]]:
-    """Return one range of rows a thread, with about equally many stored entries, as views."""
+    """Return one range of rows per thread, with about equally many stored entries, as views."""
     cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, n_threads() + 1)[1:-1])
     bounds = [0, *(int(c) for c in cuts), matrix.shape[0]]
     parts = []
@@ -95,12 +95,12 @@ def row_parts(matrix: sp.csr_matrix) -> list[tuple[slice, sp.csr_matrix]]:
     return parts
 
 
-def _view(kind: type, shape: tuple[int, int], *arrays: np.ndarray) -> sp.csr_matrix:
+def _view(matrix_type: type, shape: tuple[int, int], *arrays: np.ndarray) -> sp.csr_matrix:
     """Return a sparse matrix over given arrays: data, indices, indptr.
 
-    They are set one by one, since the constructor copies arrays that are a small part of another.
+    They are assigned one by one, since the constructor copies small slices of larger arrays.
     """
-    matrix = kind(shape, dtype=arrays[0].dtype)
+    matrix = matrix_type(shape, dtype=arrays[0].dtype)
     matrix.data, matrix.indices, matrix.indptr = arrays
     return matrix
 
@@ -110,6 +110,6 @@ def _transposed(part: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def _times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
-    if W.shape[1] == 1:  # SciPy's product with one vector is the faster one
+    if W.shape[1] == 1:  # SciPy's product with one vector is faster
         return np.asarray(X @ W[:, 0])[:, None]
     return np.asarray(X @ W)

@@ -1,4 +1,4 @@
-"""Sparse symmetric matrices and their powers, applied and never multiplied out."""
+"""Sparse symmetric matrices and their powers, which are applied and never formed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rows import THREAD_WORK, row_parts
 
 
 class SparseOperator(Operator):
-    """A symmetric sparse matrix; large products are shared out by rows.
+    """A symmetric sparse matrix; large products are divided by rows among threads.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PowerOperator(Operator):
     Parameters
     ----------
     base : Operator
-        The map to iterate.
+        The map that is applied repeatedly.
     power : int
         At least 1.
     """
@@ -110,7 +110,7 @@ class DiagonalOperator(Operator):
         self.values = values
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        """Return some entries, all but few of them zero."""
+        """Return some entries."""
         columns = np.arange(self.shape[0])[columns]
         return np.where(rows[:, None] == columns, self.values[rows, None], 0.0)
 

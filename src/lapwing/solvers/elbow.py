@@ -1,10 +1,10 @@
-"""The linear system of the rows on the elbow, solved again and again as rows come and go.
+"""The linear system of the rows on the elbow, which changes by one row at a time.
 
     [ −σ   q_Eᵀ ]
     [ q_E  Q_EE ]       A_E of Wang et al. (2006), Theorem 1, with the first unknown β
 
-For many rows the inverse is kept and changed by one rank for each row that joins or leaves, so that
-a breakpoint of a path costs k² operations instead of k³. Knows neither λ nor multipliers.
+For many rows the inverse is stored, with a rank-one update for each row that joins or leaves: a
+breakpoint of a path costs k² operations instead of k³. Knows neither λ nor multipliers.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr
 
-#: Rows up to which the system is solved afresh each time.
+#: Number of rows up to which the system is solved directly each time.
 _FEW = 80
-#: Share of a row's square that is left beside the others on the elbow, below which it is rounding.
+#: Share of a row's diagonal entry below which its Schur complement is rounding.
 _DEPENDENT = 1e-13
 
 
 class ElbowSystem:
-    """The inverse of A_E, each row in a slot of its own; slot 0 is β, empty slots are zero.
+    """The inverse of A_E. Each row has its own slot; slot 0 is β, and empty slots are zero.
 
     Parameters
     ----------
@@ -39,23 +39,23 @@ class ElbowSystem:
         self._clear()
 
     def solve(self, rows: np.ndarray, rhs: np.ndarray, *, direct: bool = False) -> np.ndarray:
-        """Return the solution for these rows, β first, as the right-hand side is ordered.
+        """Return the solution for these rows, β first, in the order of the right-hand side.
 
-        Few rows, and where ``direct`` is asked for, are solved by elimination, which is accurate
-        however near to singular the system is; the inverse of many rows wears as rows come and go.
+        Few rows, or all if ``direct``, are solved by elimination, which is accurate even if the
+        system is nearly singular. The inverse of many rows loses accuracy with each update.
         """
         if direct or len(rows) <= _FEW:
             if direct:
                 self._clear()
             return self._eliminate(rows, rhs)
-        self._hold(rows)
-        places = np.append(0, self._slot[rows])
+        self._set_rows(rows)
+        slots = np.append(0, self._slot[rows])
         spread = np.zeros(len(self._inverse))
-        spread[places] = rhs
-        return dsymv(1.0, self._inverse, spread, lower=1)[places]
+        spread[slots] = rhs
+        return dsymv(1.0, self._inverse, spread, lower=1)[slots]
 
-    def renew(self) -> None:
-        """Compute the inverse afresh, if there is one."""
+    def recompute(self) -> None:
+        """Compute the inverse anew, if there is one."""
         if len(self.rows):
             self._rebuild(self.rows)
 
@@ -85,8 +85,8 @@ class ElbowSystem:
         self._empty = list(range(size - 1, 0, -1))
         self.rows = np.zeros(0, dtype=int)
 
-    def _hold(self, rows: np.ndarray) -> None:
-        """Make these the rows of the system."""
+    def _set_rows(self, rows: np.ndarray) -> None:
+        """Update the inverse such that it belongs to these rows."""
         wanted = np.zeros(len(self.Q), dtype=bool)
         wanted[rows] = True
         leaving = self.rows[~wanted[self.rows]]

@@ -1,16 +1,16 @@
-"""The exact solution path of a hinge machine in its regularisation parameter λ.
+"""The exact solution path of a support vector machine in its regularisation parameter λ.
 
     min over c, b:   Σ wᵢ max(1 − yᵢfᵢ, 0) + (λ/2)·(cᵀGc + σb²),    f = Gc + t·b
 
 With multipliers 0 ≤ aᵢ ≤ wᵢ the solution is c = ya/λ, b = β/λ, and (a, β) is a continuous,
 piecewise linear function of λ: rows inside the margin have a = w, rows outside have a = 0, and only
-the rows on the margin (the elbow) move. Wang et al. (2006), §3. G is the reduced kernel of the
-labelled rows; nothing here knows where it came from.
+the multipliers of rows on the margin (the elbow) change. Wang et al. (2006), §3. G is the reduced
+kernel of the labelled rows; nothing here knows where it came from.
 
-Notation: Q = yGy, q = yt, and g = Qa + qβ − λ, which is λ(yf − 1). Where aᵢ = 0 optimality asks for
-gᵢ ≥ 0, where aᵢ = wᵢ for gᵢ ≤ 0, and between for gᵢ = 0; also qᵀa = σβ.
+Notation: Q = yGy, q = yt, and g = Qa + qβ − λ, which is λ(yf − 1). Optimality requires gᵢ ≥ 0 where
+aᵢ = 0, gᵢ ≤ 0 where aᵢ = wᵢ, and gᵢ = 0 in between; also qᵀa = σβ.
 
-How rows move from event to event, several at once among them, is in `tracer`.
+`tracer` follows the multipliers from event to event, including simultaneous ones.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays.threads import single_threaded_blas
-from .tracer import MOST, ROUNDING, TOGETHER, LeastNorm, Tracer
+from .tracer import MAX_EVENTS, ROUNDING, SIMULTANEOUS, LeastNorm, Tracer
 
-#: Breakpoints after which the elbow is computed afresh, so that rounding does not add up; it also
-#: is when λ has halved, because multipliers shrink with λ and rounding does not.
+#: Number of breakpoints after which the state is recomputed, so that rounding does not accumulate.
+#: It is also recomputed when λ has halved: multipliers decrease with λ, and rounding does not.
 _REFRESH = 25
-#: Share of the largest λf that any multipliers can make, below which λ is not followed: f would be
-#: rounding.
+#: The path ends where λ is below this share of the largest possible |λf|: f would be rounding.
 _FLOOR = 1e-8
-#: Share of λ by which a row may be beyond the margin before the path is given up.
+#: Share of λ by which a row may be on the wrong side of the margin before the path is ended.
 _ASTRAY = 1e-6
 #: λ, a, β and the number of rows on the elbow.
 Point = tuple[float, np.ndarray, float, int]
@@ -41,19 +40,19 @@ class SolutionPath:
     Attributes
     ----------
     lambdas : ndarray of shape (B,)
-        Breakpoints; the last is where the path was asked to end.
+        Breakpoints; the last one is the requested end of the path.
     multipliers : ndarray of shape (B, l)
         a.
     offsets : ndarray of shape (B,)
         β = λb.
     elbows : ndarray of shape (B,)
-        Rows on the elbow below each breakpoint.
+        Number of rows on the elbow below each breakpoint.
     slope : float
-        Change of β with λ above the first breakpoint, where a is constant.
+        Derivative of β with respect to λ above the first breakpoint, where a is constant.
     above : int
-        Rows on the elbow above the first breakpoint.
+        Number of rows on the elbow above the first breakpoint.
     complete : bool
-        Whether the end was reached; if not, what is there was still right.
+        Whether the end was reached. If not, the breakpoints found are still correct.
     """
 
     lambdas: np.ndarray
@@ -66,22 +65,22 @@ class SolutionPath:
 
     @property
     def constant(self) -> bool:
-        """Whether nothing ever happens on the path."""
+        """Whether the path has no event."""
         return len(self.lambdas) == 1 and self.complete
 
     def at(self, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a of shape (k, l) and β of shape (k,) for k values of λ.
 
-        Below the last breakpoint the values of the last one are given.
+        Values of λ below the last breakpoint get the result of the last breakpoint.
         """
         lam = np.atleast_1d(np.asarray(lam, dtype=float))
         above = lam - self.lambdas[0]
-        if len(self.lambdas) == 1:  # nothing happens anywhere
+        if len(self.lambdas) == 1:  # no events
             beta = self.offsets[0] + self.slope * above
             return np.repeat(self.multipliers, len(lam), axis=0), beta
         right = np.clip(np.searchsorted(-self.lambdas, -lam), 1, len(self.lambdas) - 1)
         high, low = self.lambdas[right - 1], self.lambdas[right]
-        # Both shares by themselves: one as the rest of the other has no digits near an end.
+        # Both shares are computed directly: one minus the other loses its digits near an end.
         before = np.clip((lam - low) / (high - low), 0.0, 1.0)
         after = np.clip((high - lam) / (high - low), 0.0, 1.0)
         a = self.multipliers[right - 1] * before[:, None]
@@ -101,8 +100,8 @@ def hinge_path(
 ) -> SolutionPath:
     """Return the path from λ = ∞ down to ``ratio`` times its first breakpoint.
 
-    It ends earlier where λf is near its rounding. Cost: a product with G and a system of the size
-    of the elbow for each breakpoint.
+    The path ends earlier if λf gets close to its rounding error. Cost: a product with G and a
+    system of the size of the elbow for each breakpoint.
 
     Parameters
     ----------
@@ -113,31 +112,31 @@ def hinge_path(
     weights : ndarray of shape (l,)
         Positive weights of the losses.
     t : ndarray of shape (l,) or None
-        What a unit of b adds to f; None without an intercept. All ones if ``sigma`` is zero.
+        Change of f per unit of b; None without an intercept. All ones if ``sigma`` is zero.
     sigma : float
         Penalty of b.
     ratio : float
-        Where to end.
+        Last λ relative to the first breakpoint.
     """
     weights, shift = np.asarray(weights, dtype=float), np.zeros(len(y))
     floor = _FLOOR * float((np.abs(G) @ weights).max(initial=0.0))
     if t is not None and sigma == 0:
-        # An intercept takes off what all rows have in common, which can hide all else in rounding:
-        # since yᵀa = 0, centred kernels have the same path but for β.
+        # A large common part of all rows, which the intercept absorbs, would cost digits of the
+        # rest. Since yᵀa = 0, the centred kernel has the same path except for β.
         shift = G.mean(axis=1)
         G = G - shift[:, None] - shift + shift.mean()
         if float((np.abs(G) @ weights).max()) <= 1e-4 * floor:
             return _only_intercept(y, weights)
     Q = np.ascontiguousarray(y[:, None] * G * y, dtype=float)
     tracer = _HingePath(Q, weights, None if t is None else y * t, sigma)
-    with single_threaded_blas():  # many small products, which threads would only slow down
+    with single_threaded_blas():  # many small products, which threads would slow down
         tracer.start(floor)
         path = tracer.run(ratio)
     return replace(path, offsets=path.offsets - path.multipliers @ (y * shift))
 
 
 def _only_intercept(y: np.ndarray, weights: np.ndarray) -> SolutionPath:
-    """Return the path where all rows are the same: f is 1 with the sign of the heavier class."""
+    """Return the path if all rows are equal: f is 1 with the sign of the heavier class."""
     excess = float(y @ weights)
     majority = np.sign(excess) if abs(excess) > 1e-12 * weights.sum() else 0.0
     few, many = weights[y != majority].sum(), weights[y == majority].sum()
@@ -147,10 +146,10 @@ def _only_intercept(y: np.ndarray, weights: np.ndarray) -> SolutionPath:
 
 
 class _HingePath(Tracer):
-    """The path in λ; see the module."""
+    """The path in λ, which decreases as time passes."""
 
     def start(self, floor: float) -> None:
-        """Place the state above the first breakpoint; λ is not followed below ``floor``."""
+        """Set the state above the first breakpoint; the path ends at λ = ``floor``."""
         self.floor = floor
         Q, q, upper = self.Q, self.q, self.upper
         self.a, self.beta = upper.copy(), 0.0
@@ -169,7 +168,7 @@ class _HingePath(Tracer):
         self.g[self.elbow] = 0.0
 
     def _start_unbalanced(self, majority: float) -> None:
-        """Lemma 2: the minority at its bounds, the majority of least norm with the same sum."""
+        """Lemma 2: the minority at its bounds, the majority with least norm and the same sum."""
         many, few = np.flatnonzero(self.q == majority), np.flatnonzero(self.q != majority)
         base = self.Q[np.ix_(many, few)] @ self.upper[few]
         least = LeastNorm(self.Q[np.ix_(many, many)], self.upper[many], base)
@@ -189,15 +188,15 @@ class _HingePath(Tracer):
         self.find_direction(self._near())
         slope, step = -self.d_beta, self.next_event()
         above = self._point()[3]
-        if self.lam - step <= self.floor:  # nothing ever happens
+        if self.lam - step <= self.floor:  # no events
             return _as_path([self._point()], slope, above)
         self._fall(step)
-        end, most = max(ratio * self.lam, self.floor), 100 + MOST * len(self.a)
+        end, most = max(ratio * self.lam, self.floor), 100 + MAX_EVENTS * len(self.a)
         points: list[Point] = []
         fresh, since, trusted = self.lam, 0, 1
         for _ in range(most):
             self.find_direction(self._near())
-            if points and points[-1][0] <= self.lam:  # a step of no length: the same breakpoint
+            if points and points[-1][0] <= self.lam:  # a step of length zero: same breakpoint
                 points.pop()
             points.append(self._point())
             if self.lam <= end:
@@ -205,7 +204,7 @@ class _HingePath(Tracer):
             step, since = min(self.next_event(), self.lam - end), since + 1
             last = self.lam - step <= end
             if since >= _REFRESH or self.lam - step < fresh / 2.0 or last:
-                # On the way, where no row is at its bound, and near the end, where a is small.
+                # Recompute between events, where no multiplier is at its bound, and near the end.
                 self._fall(step - min(step / 2.0, self.lam - step))
                 self._refresh()
                 if self._lost():
@@ -216,16 +215,16 @@ class _HingePath(Tracer):
         return _as_path(points, slope, above, complete=self.lam <= end)
 
     def _point(self) -> Point:
-        staying = self._near() & (np.abs(self.rates) <= self.quiet)
-        staying[self.elbow] = True
-        return self.lam, self.a.copy(), self.beta, int(staying.sum())
+        on_elbow = self._near() & (np.abs(self.rates) <= self.quiet)
+        on_elbow[self.elbow] = True
+        return self.lam, self.a.copy(), self.beta, int(on_elbow.sum())
 
     def _fall(self, step: float) -> None:
-        self.move(step, TOGETHER * self.lam)
+        self.move(step, SIMULTANEOUS * self.lam)
         self.lam -= step
 
     def _refresh(self) -> None:
-        """Take off what rounding has added to a, β and g."""
+        """Remove the accumulated rounding errors of a, β and g."""
         elbow = self.elbow
         for attempt in range(3 if len(elbow) or not self.free else 0):
             off = self.Q[elbow] @ self.a + self.q[elbow] * self.beta - self.lam
@@ -235,7 +234,7 @@ class _HingePath(Tracer):
             change = self.system.solve(elbow, -np.append(balance, off), direct=attempt == 2)
             a = self.a[elbow] + change[1:]
             beyond = np.maximum(-a, a - self.upper[elbow]).max(initial=0.0)
-            if beyond > 1e-9 * self.upper.max():  # rows too alike: a is not given by its values
+            if beyond > 1e-9 * self.upper.max():  # rows too similar: values do not determine a
                 break
             self.beta += float(change[0])
             self.a[elbow] = np.clip(a, 0.0, self.upper[elbow])
@@ -243,12 +242,12 @@ class _HingePath(Tracer):
         self.g[elbow] = 0.0
 
     def _lost(self) -> bool:
-        """Return whether a row is on the wrong side of the margin: rounding has led astray."""
+        """Return whether rounding has put a row on the wrong side of the margin."""
         beyond = np.where(self.a > 0, self.g, -self.g)
         return bool(beyond.max() > _ASTRAY * self.lam)
 
     def _near(self) -> np.ndarray:
-        return self.near(TOGETHER * self.lam + ROUNDING * self.size)
+        return self.near(SIMULTANEOUS * self.lam + ROUNDING * self.size)
 
 
 def _as_path(

@@ -1,16 +1,16 @@
-"""Piecewise linear motion of multipliers in a box, from event to event.
+"""Piecewise linear paths of multipliers in a box, from event to event.
 
-    0 ≤ a ≤ w,   g = Qa + qβ + (what is outside),   qᵀa − σβ given
+    0 ≤ a ≤ w,   g = Qa + qβ + (external terms),   qᵀa − σβ given
 
-Where aᵢ = 0 optimality asks for gᵢ ≥ 0, where aᵢ = wᵢ for gᵢ ≤ 0, and between for gᵢ = 0: such rows
-are on the elbow. As something outside changes in time, a and β change at constant rates until a row
+Optimality requires gᵢ ≥ 0 where aᵢ = 0, gᵢ ≤ 0 where aᵢ = wᵢ, and gᵢ = 0 in between: these rows are
+on the elbow. As the external terms change in time, a and β change at constant rates until a row
 reaches the elbow or a bound.
 
-Several rows may do so at once. Which of them move on is itself a small quadratic program, for the
-rates of change; it is solved by the active-set method of Lawson and Hanson for non-negative least
-squares, which ends after finitely many exchanges. A row joins those that move only if its g would
-change sign without it, so the system of the elbow is never singular: copies of a row on the elbow
-rest at their bound. Where no row could move, one that rests at its bound holds β.
+Several rows may do so at once. Which of them change from there on is a small quadratic program for
+the rates of change. It is solved by the active-set method of Lawson and Hanson for non-negative
+least squares, which ends after finitely many exchanges. A row joins the moving rows only if its g
+would change sign otherwise, so the system of the elbow is never singular: duplicates of a row on
+the elbow stay at their bound. If no row can move, a row at its bound determines β.
 
 Knows neither λ nor labels: `path` does.
 """
@@ -23,24 +23,24 @@ from scipy.linalg.blas import dsymv
 from .elbow import ElbowSystem
 
 #: Share of the time, or of a bound, within which events are simultaneous.
-TOGETHER = 1e-10
-#: Rounding of g in terms of its largest part.
+SIMULTANEOUS = 1e-10
+#: Rounding of g relative to its largest term.
 ROUNDING = 1e-14
-#: Events a row after which a motion is given up.
-MOST = 200
-#: Rates of g, in units of the drift, that are zero.
+#: Number of events per row after which a path is ended.
+MAX_EVENTS = 200
+#: Rates of g, in units of the drift, that count as zero.
 _AT_REST = 1e-9
-#: Shares of that: what a solution is refined to, and what a row that joins may leave at most.
+#: Shares of that: residual to which rates are refined, and largest residual when a row joins.
 _EXACT, _WORN = 0.1, 1e3
-#: Rounds after which `LeastNorm` is followed and not guessed.
+#: Number of rounds for which `LeastNorm` tries to exchange all rows at once.
 _ROUNDS = 30
 
 
 class Tracer:
-    """Where a path stands: a, β, g and the rows on the elbow that move (`elbow`).
+    """State of a path: a, β, g and the rows on the elbow whose multipliers change (`elbow`).
 
-    As time passes g changes by `drift`, and qᵀa − σβ by `inflow`, beside what a and β do. For the
-    path in λ time is the fall of λ: drift one, no inflow.
+    Per unit of time the external part of g changes by `drift`, and qᵀa − σβ by `inflow`. For the
+    path in λ, time is the decrease of λ: drift one, no inflow.
     """
 
     drift, inflow = 1.0, 0.0
@@ -56,68 +56,68 @@ class Tracer:
         self.intercept = q is not None
         self.q = np.zeros(len(Q)) if q is None else q
         self.sigma = sigma if self.intercept else 1.0
-        #: An unpenalised intercept: qᵀa is given, and β is not given by a alone.
+        #: An unpenalised intercept: qᵀa is given, and a does not determine β.
         self.free = self.intercept and sigma == 0.0
-        # No part of Qa is ever larger, so no row is on the elbow where λ is above twice this value.
+        # An upper bound of |Qa|, so no row is on the elbow where λ is above twice this value.
         self.size = float((np.abs(Q) @ upper).max(initial=0.0))
         self.at_rest = self.quiet = _AT_REST
         self.elbow = self.stuck = np.zeros(0, dtype=int)
-        self.rates = np.zeros(0)  # not yet known
+        self.rates = np.zeros(0)  # not computed yet
         self.system = ElbowSystem(Q, self.q, self.sigma)
 
     def next_event(self) -> float:
         """Return the time until a row reaches the elbow or a bound; inf if never."""
         side = np.where(self.a > 0, -1.0, 1.0)
-        towards = -side * self.rates
-        towards[self.elbow] = 0.0
-        towards[self.stuck] = 0.0
-        coming = towards > self.quiet
-        distance = (side * self.g)[coming] / towards[coming]
-        self.room = self._room()
-        step = min(self.room.min(initial=np.inf), distance.min(initial=np.inf))
+        speed = -side * self.rates  # towards the elbow
+        speed[self.elbow] = 0.0
+        speed[self.stuck] = 0.0
+        approaching = speed > self.quiet
+        times = (side * self.g)[approaching] / speed[approaching]
+        self.room = self._time_to_bounds()
+        step = min(self.room.min(initial=np.inf), times.min(initial=np.inf))
         return max(float(step), 0.0)
 
     def near(self, distance: float) -> np.ndarray:
-        """Return which rows are on the elbow, or beyond it by rounding."""
+        """Return which rows are on the elbow up to a distance, or on its wrong side."""
         return np.where(self.a > 0, self.g >= -distance, self.g <= distance)
 
-    def _room(self) -> np.ndarray:
+    def _time_to_bounds(self) -> np.ndarray:
         """Return the time until each row of the elbow reaches a bound."""
         a, speed = self.a[self.elbow], np.abs(self.d)
         way = np.where(self.d > 0, self.upper[self.elbow] - a, a)
         return np.where(speed > 0, way / np.where(speed > 0, speed, 1.0), np.inf)
 
     def move(self, step: float, together: float) -> None:
-        """Let time pass after `next_event`; events closer than ``together`` are simultaneous."""
+        """Advance the time after `next_event`; events within ``together`` are simultaneous."""
         elbow, upper = self.elbow, self.upper[self.elbow]
         bounds, a = np.where(self.d > 0, upper, 0.0), self.a[elbow] + step * self.d
         room = self.room
-        close = np.abs(bounds - a) <= TOGETHER * upper
+        close = np.abs(bounds - a) <= SIMULTANEOUS * upper
         self.a[elbow] = np.where((room <= step) | ((room <= step + together) & close), bounds, a)
         self.beta += step * self.d_beta
         self.g += step * self.rates
         self.g[elbow] = 0.0
 
     def find_direction(self, near: np.ndarray) -> None:
-        """Set the rows that move, and the rates of a, β and g, from the rows whose g is zero.
+        """Set the rows that move and the rates of a, β and g; ``near`` are the rows with g = 0.
 
-        The rates minimise ½dᵀQd + drift·1ᵀd where rows inside the box are free, rows at a bound
-        may only leave it, and qᵀd − σ·dβ is the inflow.
+        The rates minimise ½dᵀQd + drift·1ᵀd, where rows inside the box are free, rows at a bound
+        may only move inwards, and qᵀd − σ·dβ is the inflow.
         """
         a = self.a[self.elbow]
         inside = (a > 0) & (a < self.upper[self.elbow])
         free_rows = self.elbow[inside]
         near[free_rows] = False
         resting = np.flatnonzero(near)
-        side = np.where(self.a[resting] > 0, -1.0, 1.0)  # the way off the bound
-        joined: list[int] = []  # places in `resting`
+        side = np.where(self.a[resting] > 0, -1.0, 1.0)  # direction away from the bound
+        joined: list[int] = []  # positions in `resting`
         if self.free and len(free_rows) == 0:
             joined = self._first_to_move(resting, side)
-            if len(joined) == 0:  # no row moves, but β may have to follow one
+            if len(joined) == 0:  # no row moves, but β follows one of them
                 high = np.flatnonzero(side < 0)
-                held = np.append(high, np.arange(len(resting)))[:1]
-                self.elbow = resting[held]
-                self.d = np.zeros(len(held))
+                followed = np.append(high, np.arange(len(resting)))[:1]
+                self.elbow = resting[followed]
+                self.d = np.zeros(len(followed))
                 self.d_beta = -float(self.q[self.elbow].sum())
                 self.rates = self.q * self.d_beta + self.drift
                 self.quiet, self.stuck = self.at_rest, resting[:0]
@@ -125,7 +125,7 @@ class Tracer:
         self._exchange(free_rows, resting, side, joined)
 
     def _first_to_move(self, resting: np.ndarray, side: np.ndarray) -> list[int]:
-        """Return rows that can move by themselves where no row is inside the box."""
+        """Return the first rows to move if no row is inside the box, as positions."""
         positive = np.flatnonzero((side < 0) & (self.q[resting] > 0))
         negative = np.flatnonzero((side < 0) & (self.q[resting] < 0))
         if len(positive) and len(negative):  # eq. (14) and (15)
@@ -135,21 +135,21 @@ class Tracer:
     def _exchange(
         self, free_rows: np.ndarray, resting: np.ndarray, side: np.ndarray, joined: list[int]
     ) -> None:
-        """Lawson and Hanson's method: rows join while one pulls, and drop out when they turn.
+        """Lawson and Hanson's method: rows join while one violates its sign, or drop out again.
 
-        A row that turns at once is pulled by rounding alone, and stays where it is (`stuck`).
+        A row that drops out immediately violates by rounding only, and is left out (`stuck`).
         """
         barred = np.zeros(len(resting), dtype=bool)
-        present = np.zeros(len(resting))  # rates of the resting rows, off their bounds
+        present = np.zeros(len(resting))  # rates of the resting rows, away from their bounds
         rows, k = free_rows, len(free_rows)
-        # Where no row has left, the present rates are those of the free rows.
+        # If no row has left, the current rates are those of the free rows.
         solved = len(self.rates) > 0 and k > 0 and np.array_equal(free_rows, self.elbow)
         for _ in range(100 + 10 * len(resting)):
             if not solved:
                 rows = np.concatenate([free_rows, resting[joined]])
                 solution, rates = self._solve_rates(rows)
                 if joined and np.abs(rates[rows]).max() > _WORN * self.at_rest:
-                    barred[joined.pop()] = True  # what it adds to the elbow is rounding
+                    barred[joined.pop()] = True  # linearly dependent on the elbow up to rounding
                     continue
                 wanted = solution[1 + k :] * side[joined]
                 turned = wanted <= 0
@@ -162,24 +162,24 @@ class Tracer:
                     out = np.array(joined)[shares <= share]
                     barred[np.array(joined)[(shares <= share) & (have == 0)]] = True
                     present[out] = 0.0
-                    joined = [place for place in joined if place not in out]
+                    joined = [position for position in joined if position not in out]
                     continue
                 present[joined] = wanted
                 self.d, self.d_beta, self.elbow = solution[1:], float(solution[0]), rows
                 self.rates = rates
-            # What the rows of the elbow are off is what rounding does to all rates.
-            off = float(np.abs(self.rates[rows]).max(initial=0.0))
-            self.quiet, self.stuck = self.at_rest + 10.0 * off, resting[barred]
-            leaving = -side * self.rates[resting]
-            leaving[barred] = 0.0
-            leaving[joined] = 0.0
-            if leaving.max(initial=0.0) <= self.quiet:
+            # The rates of rows on the elbow, which should be zero, estimate the rounding of all.
+            error = float(np.abs(self.rates[rows]).max(initial=0.0))
+            self.quiet, self.stuck = self.at_rest + 10.0 * error, resting[barred]
+            violation = -side * self.rates[resting]
+            violation[barred] = 0.0
+            violation[joined] = 0.0
+            if violation.max(initial=0.0) <= self.quiet:
                 return
-            joined.append(int(leaving.argmax()))
+            joined.append(int(violation.argmax()))
             solved = False
 
     def _solve_rates(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rates of β and of these rows' multipliers, and those of all g."""
+        """Return the rates of β and of the multipliers of these rows, and those of all g."""
         rhs = np.full(len(rows) + 1, -self.drift)
         rhs[0] = self.inflow
         solution = self.system.solve(rows, rhs)
@@ -191,17 +191,17 @@ class Tracer:
             balanced = abs(missing) <= 1e-12 * np.abs(d).sum()
             if balanced and np.abs(rates[rows]).max(initial=0.0) <= _EXACT * self.at_rest:
                 break
-            left = np.append(missing, -rates[rows])
-            if attempt == 0 and np.abs(left).max() > _WORN * self.at_rest:
-                self.system.renew()
-            solution = solution + self.system.solve(rows, left, direct=attempt >= 2)
+            residual = np.append(missing, -rates[rows])
+            if attempt == 0 and np.abs(residual).max() > _WORN * self.at_rest:
+                self.system.recompute()
+            solution = solution + self.system.solve(rows, residual, direct=attempt >= 2)
             rates = self._g_rates(rows, solution)
         return solution, rates
 
     def _g_rates(self, rows: np.ndarray, solution: np.ndarray) -> np.ndarray:
         if 6 * len(rows) < len(self.Q):
             rates = solution[1:] @ self.Q[rows]
-        else:  # half of Q, without taking rows out of it
+        else:  # a symmetric product, without a copy of rows of Q
             spread = np.zeros(len(self.Q))
             spread[rows] = solution[1:]
             rates = dsymv(1.0, self.Q.T, spread)
@@ -211,9 +211,10 @@ class Tracer:
 
 
 class LeastNorm(Tracer):
-    """Multipliers of one class of least norm for a growing sum: Lemma 2 without a solver.
+    """Multipliers of one class with least norm for an increasing sum, as in Lemma 2.
 
-    Time is the sum, from zero; a row's g is its value less the common value −β of those inside.
+    Time is the sum, from zero. A row's g is its value minus the common value −β of the rows inside
+    the box.
     """
 
     drift, inflow = 0.0, 1.0
@@ -225,19 +226,19 @@ class LeastNorm(Tracer):
         self.a, self.beta, self.base, self.g = np.zeros(len(Q)), 0.0, base, base.copy()
 
     def run(self, total: float) -> None:
-        """Raise the sum to ``total``, which is below the sum of the bounds."""
+        """Increase the sum to ``total``, which is below the sum of the bounds."""
         if self._jump(total):
             return
         passed = 0.0
-        for _ in range(100 + MOST * len(self.a)):
+        for _ in range(100 + MAX_EVENTS * len(self.a)):
             low = self.a == 0
-            if (low | (self.a == self.upper)).all():  # β is free between the two kinds
+            if (low | (self.a == self.upper)).all():  # all at bounds: β is not unique
                 shift = float(self.g[low].min())
                 self.g -= shift
                 self.beta -= shift
             self.find_direction(self.near(100.0 * ROUNDING * self.size))
             step = min(self.next_event(), total - passed)
-            self.move(step, TOGETHER * total)
+            self.move(step, SIMULTANEOUS * total)
             self.g = self.base + self.Q @ self.a + self.beta
             self.g[self.elbow] = 0.0
             passed += step
@@ -245,9 +246,9 @@ class LeastNorm(Tracer):
                 return
 
     def _jump(self, total: float) -> bool:
-        """Go to the end at once by exchanging all rows on the wrong side together, if that ends.
+        """Try to reach the end at once by exchanging all rows on the wrong side together.
 
-        It mostly does, after a few rounds; where rows depend on each other it is not tried.
+        This usually succeeds after a few rounds. It is not tried for linearly dependent rows.
         """
         upper, allowed = self.upper, 1e-12 * self.size
         inside, high = np.ones(len(upper), dtype=bool), np.zeros(len(upper), dtype=bool)
@@ -269,7 +270,7 @@ class LeastNorm(Tracer):
         return False
 
     def _independent(self, rows: np.ndarray) -> bool:
-        """Return whether the values of these rows can be told apart, whatever the constant."""
+        """Return whether the rows are linearly independent, also of the constant function."""
         block = self.Q[rows[:, None], rows] + self.size / len(self.Q)
         try:
             pivots = np.diag(np.linalg.cholesky(block))

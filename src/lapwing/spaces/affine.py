@@ -1,9 +1,9 @@
-"""Affine functions as vectors: what a gradient method in function space needs.
+"""Affine functions as vectors, for gradient methods in function space.
 
-A function ⟨w, φ(x)⟩ + b becomes one column of coordinates, such that sums of functions are sums of
-columns and the inner product is one contraction. With balance weights u features are centred at
-Σuᵢφ(xᵢ), on the fly, so that sparse rows stay sparse. The constant is then the mean Σuᵢf(xᵢ), which
-can be held at a given level or left free. Knows neither labels nor losses.
+A function ⟨w, φ(x)⟩ + b is one column of coordinates, such that sums of functions are sums of
+columns and the inner product is one contraction. With balance weights u, features are centred at
+Σuᵢφ(xᵢ) on the fly, so that sparse rows stay sparse. The constant is then the mean Σuᵢf(xᵢ), which
+is either fixed at a given level or free. Knows neither labels nor losses.
 
 Notation: a row gradient holds the derivative of an objective with respect to f(x) for every
 training row x and every column.
@@ -24,14 +24,14 @@ class AffineSpace:
     Parameters
     ----------
     space : Space
-        Functions without constant.
+        Space of the functions without constant.
     balance : ndarray of shape (n,), optional
         Weights u ≥ 0 of sum one; without them the features are not centred.
     level : ndarray of shape (c,), optional
-        Where given, Σuᵢf(xᵢ) equals the level of the column for every function.
+        If given, Σuᵢf(xᵢ) equals the level of the column for every function.
     fit_intercept : bool
-        Whether functions without a level have a free constant; it is the last coordinate, and is
-        not regularised.
+        Whether functions without a level have a free constant. It is the last coordinate and is not
+        regularised.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class AffineSpace:
         self.balance = balance
         self.level = level
         self.free = level is None and fit_intercept
-        # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the columns carry Kα below α.
+        # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the vectors hold Kα below α.
         self._carries_values = space.is_expansion
         m = space.n_coef
         self._coef = slice(0, m)
@@ -55,7 +55,7 @@ class AffineSpace:
         self.n_rows: int = space.gram.shape[0]
         self.n_coordinates = m * (2 if self._carries_values else 1) + int(self.free)
 
-        # Σuᵢφ(xᵢ), such that its inner products with w are one contraction with the coefficients.
+        # Σuᵢφ(xᵢ), stored such that its inner product with w is a contraction with coefficients.
         self._center: np.ndarray | None = None
         if balance is not None:
             coef, values = space.represent(balance[:, None])
@@ -70,7 +70,7 @@ class AffineSpace:
         return part
 
     def zeros(self, n_columns: int) -> np.ndarray:
-        """Return the zero functions (the level itself where there is one)."""
+        """Return the zero functions (the constant level, if there is one)."""
         return np.zeros((self.n_coordinates, n_columns))
 
     def gradient(self, row_gradient: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ class AffineSpace:
         return out
 
     def values(self, vectors: np.ndarray) -> np.ndarray:
-        """Return f(x) less the level on the training rows. Cost: nothing, or a product with X."""
+        """Return f(x) minus the level on the training rows. Cost: none, or a product with X."""
         if self._carries_values:
             values = vectors[self._dual]
         else:
@@ -112,7 +112,7 @@ class AffineSpace:
         return np.einsum("ij,ij->j", f[self._coef], g[self._dual])
 
     def without_constant(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the functions with their constants taken away: half the gradient of ‖f‖²."""
+        """Return the functions without their constants, which is half the gradient of ‖f‖²."""
         if self._constant is None:
             return vectors
         vectors = vectors.copy()
@@ -122,9 +122,9 @@ class AffineSpace:
     def coef_and_intercept(
         self, vectors: np.ndarray, columns: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients and intercepts; level and centre are folded into the latter.
+        """Return coefficients and intercepts; the latter include level and centre.
 
-        ``columns`` are the numbers of the columns, whose levels may differ.
+        ``columns`` are the indices of the columns, whose levels may differ.
         """
         coef = vectors[self._coef]
         mean = self.constants(vectors) if self.level is None else self.level[columns]
@@ -133,7 +133,7 @@ class AffineSpace:
     def vectors(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Return functions given by coefficients and intercepts as vectors (a warm start).
 
-        Where the mean is held at a level, the intercepts follow from it.
+        If the mean is fixed at a level, the intercepts follow from it.
         """
         out = self.zeros(coef.shape[1])
         out[self._coef] = coef

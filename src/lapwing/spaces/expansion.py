@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel
 
-#: Entries of one kernel block: bounds the memory of a prediction at 16 MB a thread.
+#: Number of entries of one kernel block, which limits the memory of a prediction to 16 MB a thread.
 _BLOCK_ENTRIES = 2_000_000
 
 
@@ -20,8 +20,8 @@ def evaluate(
 ) -> np.ndarray:
     """Return Σ coefᵢ k(xᵢ, x) for new rows x, shape (n_new, c), in blocks on all threads.
 
-    Rows of X whose coefficients are all zero are left out, so that prediction costs what the
-    support of the expansion costs.
+    Rows of X whose coefficients are all zero are skipped, so that the cost of a prediction is that
+    of the support of the expansion.
     """
     support = np.flatnonzero(np.any(coef != 0, axis=1))
     if len(support) == 0 or X_new.shape[0] == 0:

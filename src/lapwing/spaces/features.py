@@ -1,6 +1,6 @@
-"""Explicit features whose inner products are, or come near, those of a kernel.
+"""Explicit features whose inner products equal or approximate a kernel.
 
-A linear function of the features is a kernel expansion over few rows: Φ(x) = k(x, Z)A for
+A linear function of the features is a kernel expansion over landmarks: Φ(x) = k(x, Z)A for
 landmarks Z, and ⟨w, Φ(x)⟩ = Σ βⱼ k(x, zⱼ) with β = Aw. Knows neither labels nor solvers.
 """
 
@@ -23,7 +23,7 @@ from ..operators import Operator
 CUTOFF = 1e-10
 #: The same for a Gram matrix that may be stored in single precision.
 SINGLE_PRECISION_CUTOFF = 1e-6
-#: Rows of one block of features.
+#: Number of rows of one block of features.
 _BLOCK = 1024
 
 
@@ -36,7 +36,7 @@ class Features:
     values : ndarray of shape (n, r)
         Φ of the training rows.
     back : ndarray of shape (m, r)
-        A, which turns weights of features into coefficients of the landmarks.
+        A, which maps weights of features to coefficients of the landmarks.
     """
 
     values: np.ndarray
@@ -45,14 +45,27 @@ class Features:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Features of landmarks, which are numbered rows, centres, or (both None) all rows."""
+    """Features of landmarks.
+
+    Attributes
+    ----------
+    features : Features
+        Features of the training rows.
+    rows : ndarray of shape (m,) or None
+        Indices of the training rows that are landmarks.
+    centres : ndarray of shape (m, d) or None
+        Landmarks that are not training rows. If both are None, all rows are landmarks.
+    """
 
     features: Features
     rows: np.ndarray | None = None
     centres: np.ndarray | None = None
 
     def expansion(self, coef: np.ndarray, kernel: Kernel | None, X: Any) -> np.ndarray:
-        """Return weights of features as coefficients of all rows or centres, or as Xᵀ of these."""
+        """Return the coefficients of all rows or centres for weights of the features.
+
+        For a linear kernel the coefficients are converted to weights of the columns of X.
+        """
         coef = self.features.back @ coef
         if self.rows is not None:
             on_rows = np.zeros((X.shape[0], coef.shape[1]))
@@ -83,7 +96,7 @@ def landmark_features(kernel: Kernel, X: np.ndarray | sp.csr_matrix, Z: np.ndarr
 
 
 def submatrix_features(K: np.ndarray, index: np.ndarray) -> Features:
-    """Return the same from a Gram matrix and the numbers of the landmarks."""
+    """Return the same features from a Gram matrix and the indices of the landmarks."""
     back = inverse_root(K[np.ix_(index, index)])
     return Features(K[:, index] @ back, back)
 

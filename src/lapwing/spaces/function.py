@@ -20,11 +20,11 @@ class Function:
     coef : ndarray of shape (m, c)
         Coefficients in the space.
     intercept : ndarray of shape (c,)
-        The constants added to the expansion.
+        Intercepts.
     values : ndarray of shape (n, c)
         Values on the training rows, intercept included.
     S_values : ndarray of shape (n, c)
-        S @ values, where values @ (S @ values) is the manifold penalty.
+        S @ values, the Laplacian product. The manifold penalty is values @ (S @ values).
     """
 
     coef: np.ndarray

@@ -4,9 +4,9 @@ The values g of an unknown function on the rows of a graph have the energy ½g�
 
     P = Λ + μS ,    S = Lᵖ ,
 
-Λ diagonal: how firmly each row is held. Their kernel is K_G = P⁻¹, Chen, Tsang & Xu (2012), eq.
-(19), or, in the span of a few eigenvectors of L, ΦP̄⁻¹Φᵀ, eq. (25)-(29). Knows neither losses nor
-classes.
+where the diagonal Λ is the label precision: how strongly g is tied to the target of each row. The
+graph kernel is K_G = P⁻¹, Chen, Tsang & Xu (2012), eq. (19), or, in the span of a few eigenvectors
+of L, ΦP̄⁻¹Φᵀ, eq. (25)-(29). Knows neither losses nor classes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel
 from ..operators import DenseOperator, InverseOperator, Operator, ShiftedOperator
 
-#: Kernel values made at a time, a thread.
+#: Number of kernel values computed at a time per thread.
 _BLOCK_ENTRIES = 4_000_000
-#: Where no label reaches, the level of g is free within this many times the size of the labels.
+#: Standard deviation of the level of g in components without labels, relative to the targets.
 _FREE_LEVEL = 10.0
 
 
 class EmbeddedKernel:
-    """Q = K + K_G, known by blocks of entries.
+    """Q = K + K_G, computed by blocks of entries.
 
     Parameters
     ----------
     kernel : Kernel or None
-        Of the rows; None if they are the rows of K itself.
+        Kernel of the rows; None if ``rows`` is the Gram matrix K.
     rows : PreparedRows or ndarray of shape (n, n)
-        Rows in the precision in which entries are wanted, or K.
+        Rows in the precision of the entries, or K.
     graph_kernel : Operator
         K_G.
     """
@@ -49,13 +49,13 @@ class EmbeddedKernel:
             self._kernel_block = lambda i, j: kernel.block(rows[i], rows[j])
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
-        """Return some entries of Q, a new array in double precision."""
+        """Return some entries of Q as a new array in double precision."""
         block = self.graph_kernel.submatrix(rows, columns)
         block += self._kernel_block(rows, columns)
         return block
 
     def values(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return Q·weights on some rows. Cost: a kernel value for each row and weight not 0."""
+        """Return Q·weights on some rows. Cost: a kernel value for each row and non-zero weight."""
         support = np.flatnonzero(weights.any(axis=1))
         if len(support) == 0 or len(rows) == 0:
             return np.zeros((len(rows), weights.shape[1]))
@@ -71,11 +71,11 @@ class EmbeddedKernel:
 def label_precision(
     component: np.ndarray, labelled: np.ndarray, strength: np.ndarray, targets: np.ndarray
 ) -> np.ndarray:
-    """Return the diagonal of Λ, shape (n,), positive in every part of the graph.
+    """Return the diagonal of Λ, shape (n,), not all zero in any component of the graph.
 
-    Labelled rows are held with their strength. In a part of the graph that no label reaches the
-    level of g would cost nothing, and P would be singular: there it is held at zero, so loosely
-    that it may be ten times as large as the targets are.
+    The precision of labelled rows is their strength. In a component without labels the level of g
+    would be free, and P singular. There a small precision ties g to zero, with a standard deviation
+    of its level of ten times the size of the targets.
     """
     label_precision = np.zeros(len(component))
     label_precision[labelled] = strength
@@ -90,12 +90,12 @@ def label_precision(
 
 
 def graph_kernel_bytes(n: int) -> int:
-    """Return the memory in which a graph kernel is made as a matrix."""
+    """Return the memory that it takes to form a graph kernel as a matrix."""
     return 4 * 8 * n * n
 
 
 def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: bool) -> Operator:
-    """Return (Λ + μS)⁻¹: as a matrix, or applied by conjugate gradients.
+    """Return (Λ + μS)⁻¹ as a matrix, or as an operator by conjugate gradients.
 
     Cost of the matrix: n³ operations and 8n² bytes.
     """
@@ -104,7 +104,7 @@ def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: 
     if not dense:
         return InverseOperator(precision, precision.diagonal())
     P = precision @ np.eye(n)
-    # Rows that labels hold are scaled down: what is left is conditioned like S alone.
+    # Scaled to a unit diagonal, the matrix is conditioned like S alone, whatever Λ is.
     scale = 1.0 / np.sqrt(np.diag(P))
     P *= scale
     P *= scale[:, None]
@@ -130,7 +130,7 @@ def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: 
 def reduced_precision(
     values: np.ndarray, vectors: np.ndarray, power: int, label_precision: np.ndarray, mu: float
 ) -> np.ndarray:
-    """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29), for the diagonal of any Λ."""
+    """Return P̄ = ΦᵀΛΦ + μΣᵖ, Chen, Tsang & Xu (2012), eq. (29), for any diagonal Λ."""
     rows = np.flatnonzero(label_precision)
     phi = vectors[rows]
     return phi.T @ (label_precision[rows, None] * phi) + mu * np.diag(values**power)
@@ -141,9 +141,9 @@ def spectral_embedding(
 ) -> np.ndarray:
     """Return Φ̃ with Φ̃Φ̃ᵀ = ΦP̄⁻¹Φᵀ, Chen, Tsang & Xu (2012), eq. (28); shape (n, k).
 
-    From singular values of a root of P̄, [√Λ Φ; √μ Σ^(p/2)]: small eigenvalues of P̄ keep their
-    digits beside the large ones of the labels. Directions of g that hardly anything determines
-    are left out.
+    Computed from the singular values of a root of P̄, [√Λ Φ; √μ Σ^(p/2)], so that small eigenvalues
+    of P̄ keep their digits beside the large ones of the labels. Directions of g that are not
+    determined are left out.
     """
     rows = np.flatnonzero(label_precision)
     label_root = np.sqrt(label_precision[rows, None]) * vectors[rows]

@@ -1,4 +1,4 @@
-"""Spaces of functions with an inner product: kernel expansions, and linear functions.
+"""Spaces of functions with an inner product: kernel expansions and linear functions.
 
 A space turns a row gradient r, the derivatives with respect to the values on the training rows,
 into its Riesz representer: the function h with ⟨h, g⟩ = rᵀg(X) for all g. It knows neither labels
@@ -64,9 +64,9 @@ class LinearSpace:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        Training rows as the kernel prepares them (unit norm for the cosine kernel).
+        Training rows as prepared by the kernel (unit norm for the cosine kernel).
     gram : Operator, optional
-        XXᵀ where it is wanted as a matrix; by default it is applied as two products with X.
+        XXᵀ as a matrix; by default it is applied as two products with X.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""k-means centres, which stand for all rows.
+"""k-means centres as landmarks.
 
 Knows neither kernels nor labels, nor what the centres are for.
 """
@@ -11,13 +11,13 @@ from sklearn.cluster import MiniBatchKMeans
 
 from ..arrays.duplicates import distinct_rows
 
-#: Rows that are looked at for each centre, and at least; more would move no centre by much.
+#: Number of rows used per centre, and in total at least; more would hardly change the centres.
 _ROWS_PER_CENTRE = 100
 _LEAST_ROWS = 20_000
 
 
 def kmeans_rows(m: int) -> int:
-    """Return how many rows m centres are found from, at most."""
+    """Return the largest number of rows from which m centres are computed."""
     return max(_LEAST_ROWS, _ROWS_PER_CENTRE * m)
 
 
@@ -29,8 +29,8 @@ def kmeans_landmarks(
 ) -> np.ndarray:
     """Return m centres of the weighted rows, or the distinct rows if there are at most m of these.
 
-    k-means by mini-batches, from seeds that are drawn far from each other (k-means++). Without
-    weights, a sample of `kmeans_rows` is used of more rows. Centres may be equal, where rows are.
+    Mini-batch k-means with k-means++ initialisation. Without weights, a random sample of
+    `kmeans_rows` rows is used if there are more. Centres of duplicate rows may be equal.
     """
     distinct = distinct_rows(X, m)
     if distinct is not None:

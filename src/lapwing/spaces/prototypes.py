@@ -1,7 +1,7 @@
-"""A few points in the place of all rows: similarities to them, and a graph of low rank.
+"""Prototypes: similarities of all rows to a few points, and a graph of low rank.
 
-All of it is sums over rows, taken tile by tile; no matrix has a side of n rows. Knows neither
-labels nor solvers nor how the points are chosen.
+Everything is a sum over rows, accumulated tile by tile; no matrix with n rows is formed. Knows
+neither labels nor solvers nor how the points are chosen.
 
 Notation: U the m points of the graph, V the k points of the function, E = k(X, U), H = k(X, V)
 (with rows of sum one where asked), W = k(U, U). The graph is K̃ = E W⁻¹ Eᵀ with degrees
@@ -21,18 +21,18 @@ from ..arrays.blocks import RowBlocks
 from ..kernels import Kernel, PreparedRows
 from .features import CUTOFF, inverse_root
 
-#: Similarities of one tile: small enough for the cache, large enough for fast products.
+#: Number of similarities of one tile: small enough for the cache, large enough for fast products.
 _TILE_ENTRIES = 1_000_000
-#: Less than that is no sum to divide by.
+#: Sums of similarities below this value have underflowed.
 _SMALLEST_TOTAL = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
-#: Of a penalty: less would make features whose squares overflow.
+#: Penalties below this value would give features whose squares overflow.
 _SMALLEST_PENALTY = 1e-200
 #: Squared distances below this share of the squared norms are rounding.
 _SAME = 1e-12
 
 
 def tile_rows(n_points: int) -> int:
-    """Return how many rows to take at a time."""
+    """Return the number of rows of a tile."""
     return int(np.clip(_TILE_ENTRIES // max(n_points, 1), 64, 4096))
 
 
@@ -47,8 +47,8 @@ class Similarities:
     points : ndarray of shape (k, d)
         V.
     normalize : bool
-        Whether each row is divided by its sum. Rows so far from all points that their similarities
-        vanish are then given the limit, which is that of the nearest points.
+        Whether each row is divided by its sum. If a row is so far from all points that its
+        similarities underflow, the limit is used instead, which depends on the nearest points.
     offset : float
         Added to the sums that rows are divided by. Rows far from all points then tend to zero.
     """
@@ -71,7 +71,7 @@ class Similarities:
         return self._divided(X, lambda H: H @ coef)
 
     def _divided(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return a linear function of H, divided by the sums of the rows afterwards."""
+        """Return a linear function of H; the rows are divided by their sums afterwards."""
         E = self.raw(X)
         if not self.normalize:
             return function(E)
@@ -88,7 +88,7 @@ class Similarities:
         return self.kernel.block(self.kernel.prepare(X), self._prepared)
 
     def check_totals(self, total: np.ndarray) -> np.ndarray:
-        """Return which rows have similarities that vanish; refuse sums that are not positive.
+        """Return the rows whose similarities underflow; refuse sums that are not positive.
 
         ``total`` are the sums of the rows, the offset included.
         """
@@ -110,18 +110,18 @@ class Similarities:
 
 @dataclass(frozen=True)
 class LowRankGraph:
-    """The graph K̃ = E W⁻¹ Eᵀ of all rows.
+    """The graph K̃ = E W⁻¹ Eᵀ of all rows, Zhang, Kwok & Parvin (2009), eq. (4).
 
-    Zhang, Kwok & Parvin (2009), eq. (4). Directions in which W is zero up to rounding are left out.
+    Directions in which W is zero up to rounding are left out.
 
     Attributes
     ----------
     similarities : Similarities
-        Gives E.
+        Computes E.
     root : ndarray of shape (m, r)
         W⁻¹ = root rootᵀ.
     load : ndarray of shape (m,)
-        W⁻¹Eᵀ1, of which E·load are the degrees.
+        W⁻¹Eᵀ1, such that the degrees are E·load.
     total : float
         Sum of all degrees, 1ᵀK̃1.
     """
@@ -145,20 +145,20 @@ class LowRankGraph:
         return cls(similarities, root, root @ half, float(half @ half))
 
     def degrees(self, E: np.ndarray) -> np.ndarray:
-        """Return the degrees of rows. They may come out negative, and are then zero.
+        """Return the degrees of rows, with negative values replaced by zero.
 
-        The true ones are sums of similarities. Where the approximation makes one negative, its row
-        lies far from the points, and the graph says nothing about it.
+        The exact degrees are sums of similarities. If the approximation gives a negative value, the
+        row lies far from the points, and the graph has no information about it.
         """
         return np.maximum(E @ self.load, 0.0)
 
 
 def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
-    """Return a Gaussian kernel with the width of the points, another kernel as it is.
+    """Return a radial kernel with a width that fits the points; other kernels are not changed.
 
-    gamma is 6 over the median squared distance of the rows to the second of their nearest points,
-    themselves not counted. The nearest would do in many dimensions; along a line it is so near to
-    most rows that similarities would not reach from point to point.
+    gamma is 6 divided by the median squared distance of the rows to their second nearest point, a
+    row itself not counted. The nearest point would be enough in many dimensions, but along a line
+    it is so close to most rows that similarities between adjacent points would vanish.
     """
     if not kernel.is_radial:
         return kernel
@@ -170,20 +170,20 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
         squares = kernel.squared_distances(rows, prepared)
         sizes = rows.squared_norms[:, None] + prepared.squared_norms
         squares[squares <= _SAME * sizes] = np.inf
-        # Where there is one point, it is the second as well.
+        # If there is only one point, it is used.
         return np.partition(squares, min(1, squares.shape[1] - 1), axis=1)[:, :2].max(axis=1)
 
     found = RowBlocks.of(X).map("width", nearest, tile_rows(len(points)))
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
-    # Less than that are the distances of rows that are equal for all that numbers can tell.
+    # Smaller distances are those of rows that are equal up to rounding.
     return kernel.with_gamma(6.0 / typical if typical > 1e-300 else 1.0)
 
 
 def smoothness_at_points(
     rows: RowBlocks, graph: LowRankGraph, similarities: Similarities, *, with_gram: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return HᵀD̃H and HᵀK̃H, whose difference is HᵀSH, and HᵀH if it is wanted; all (k, k).
+    """Return HᵀD̃H and HᵀK̃H, whose difference is HᵀSH, and HᵀH if ``with_gram``; all (k, k).
 
     Zhang, Kwok & Parvin (2009), §4.1. Cost: a pass over the rows, n(m + k)d operations for the
     similarities (once if U are V) and n·k² to 2n·k·m for the products.
@@ -205,13 +205,13 @@ def smoothness_at_points(
         if not same:
             sums[1] += H.T @ E
             H *= np.sqrt(degrees)[:, None]
-            sums[0] += H.T @ H  # of equal factors NumPy computes half
+            sums[0] += H.T @ H  # NumPy computes half of a symmetric product
             return
-        # H and E differ by a factor a row, if at all, so that E is scaled in its place: for HᵀE by
-        # its root, and then for HᵀD̃H.
+        # H and E differ by at most a factor per row, so E is scaled in place: by the root of the
+        # factor for HᵀE, and then for HᵀD̃H.
         if V.normalize:
             total = E.sum(axis=1)
-            V.check_totals(total)  # or refuse
+            V.check_totals(total)  # raises if the rows cannot be normalised
             factor = 1.0 / np.maximum(total, _SMALLEST_TOTAL)
             E *= np.sqrt(factor)[:, None]
             degrees *= factor
@@ -227,12 +227,12 @@ def smoothness_at_points(
 def penalty_root(plus: np.ndarray, minus: np.ndarray, similarities: Similarities) -> np.ndarray:
     """Return B of shape (k, r) with BᵀAB = I, for a penalty A = plus − minus on values of points.
 
-    In the features HB the penalty is the squared norm; the first is the least penalised, often a
-    constant. B is found in coordinates in which points that are alike do not make A singular.
-    Eigenvalues that are negative, which the approximation of the graph may bring in, or lost in the
-    rounding of ``plus`` are raised to 1e-10 of the largest. Zhang, Kwok & Parvin (2009), §4.2,
-    remove them and invert the rest, which forbids a constant that the graph does not see instead
-    of freeing it. Cost: some k³ operations.
+    In the features HB the penalty is the squared norm. The first feature is the least penalised
+    one, often a constant. B is computed in coordinates in which similar points do not make A
+    singular. Eigenvalues that are negative, because the graph is approximate, or within the
+    rounding of ``plus`` are raised to `CUTOFF` times the largest. Zhang, Kwok & Parvin (2009),
+    §4.2, remove them and invert the rest, which forbids a constant that the graph does not
+    penalise instead of leaving it free. Cost: of the order of k³ operations.
     """
     root = inverse_root(similarities.raw(similarities.points))
     A = plus - minus
