@@ -1,4 +1,4 @@
-"""Displays read results and draw them; without matplotlib they say what to install."""
+"""Displays read results and draw them; without matplotlib the error says what to install."""
 
 import io
 import sys
@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
-from lapwing import LapSVC
+from lapwing import LapSVC, PVMClassifier
 from lapwing.displays import (
     AccuracyDisplay,
     ConvergenceDisplay,
@@ -50,13 +50,19 @@ def test_convergence_of_an_exact_solver_is_one_point(moons, ax):
     display.figure_.savefig(io.BytesIO())
 
 
-def test_convergence_leaves_out_gaps_that_are_not_known(ax):
+def test_convergence_omits_unknown_gaps(ax):
     display = ConvergenceDisplay(
         [1, 2, 3], [5.0, 4.0, 3.0], [np.inf, np.nan, 0.1], tolerance=0.2
     ).plot(ax=ax)
     np.testing.assert_array_equal(display.lines_[1].get_xdata(), [3])
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["objective", "certified distance to the optimum", "tol × objective"]
+
+
+def test_convergence_needs_iterations(moons):
+    X, y, _ = moons
+    with pytest.raises(ValueError, match="no iterations to draw"):
+        ConvergenceDisplay.from_estimator(PVMClassifier(n_prototypes=20).fit(X, y))
 
 
 def test_convergence_needs_a_fit():
@@ -83,24 +89,24 @@ def test_transduction_names_longer_classes(ax):
     assert names == ["cat", "dog", "labelled (1)", "wrong (1)"]
 
 
-def test_transduction_asks_for_two_coordinates():
-    with pytest.raises(ValueError, match="two coordinates a row"):
+def test_transduction_requires_two_coordinates():
+    with pytest.raises(ValueError, match="two coordinates per row"):
         TransductionDisplay(np.zeros((3, 5)), ["a", "b", "b"], [True, True, False])
 
 
-def test_accuracy_draws_a_bar_for_each_method_and_kind(ax):
+def test_accuracy_draws_a_bar_for_each_method_and_group_of_rows(ax):
     accuracy = {"unlabelled rows": [[0.7, 0.8], [0.9, 1.0]], "new rows": [[0.6, 0.6], [0.8, 0.9]]}
     AccuracyDisplay(["SVC", "LapSVC"], accuracy).plot(ax=ax)
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [75, 95, 60, 85])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["SVC", "LapSVC"]
 
 
-def test_accuracy_asks_for_one_row_a_method():
+def test_accuracy_requires_one_row_per_method():
     with pytest.raises(ValueError, match="one row for each of the 2 methods"):
         AccuracyDisplay(["SVC", "LapSVC"], {"new rows": [[0.5, 0.6]]})
 
 
-def test_new_axes_are_made_where_none_are_given():
+def test_new_axes_are_created_by_default():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
     display = ConvergenceDisplay([1, 2], [2.0, 1.0], [np.nan, np.nan]).plot()

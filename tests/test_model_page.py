@@ -1,4 +1,4 @@
-"""The page of a fitted model: it says what the report says, is safe, small and alive."""
+"""The page of a fitted model: it shows the report, is safe and small, and its script works."""
 
 import json
 import math
@@ -25,7 +25,7 @@ HOSTILE = ("\"'><img src=x onerror=alert(1)>", "a & b", NASTY)
 
 
 class FakeModel(BaseEstimator):
-    """Carries what the page reads; fits nothing."""
+    """Has the attributes that the page reads; fits nothing."""
 
     def __init__(self, random_state=None, unlabeled=-1):
         self.random_state = random_state
@@ -39,7 +39,7 @@ class FakeModel(BaseEstimator):
 
 
 def fake_report(**changes):
-    """A report as a fit makes it, with some entries changed."""
+    """A report as a fit produces it, with some entries changed."""
     candidates = [
         candidate("LapSVC", 0.912, 0.75, {"gamma": 0.5, "reg_manifold": 1.0}, seconds=2.5),
         candidate("PVMClassifier", 0.874, 0.0, {"n_prototypes": 200}, seconds=0.4),
@@ -133,14 +133,14 @@ def embedded(text):
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-# ---------------------------------------------------------------- what the page holds
+# ---------------------------------------------------------------- contents of the page
 
 
 def test_page_loads_nothing_and_needs_no_plotting_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     text = make_page(fake_classifier(), title="Trees", source="trees.csv")
     assert not re.search(r"https?:|//[a-z]+\.[a-z]|<link|<img|src=|@import|url\(", text)
-    assert "300 rows, 30 of them labelled; 2 columns, 3 classes. From trees.csv." in text
+    assert "300 rows, 30 of them labelled; 2 columns, 3 classes. Source: trees.csv." in text
     assert len(re.findall("</script>", text)) == 3  # the theme, the data and the script
 
 
@@ -190,14 +190,14 @@ def test_data_are_those_of_the_model():
     assert graph["histogram"][0] == lowest.sum()
 
 
-def test_unreached_rows_and_pieces_are_counted():
+def test_unreached_rows_and_components_are_counted():
     W = sp.block_diag([np.ones((4, 4)), np.ones((3, 3)), np.ones((2, 2))], format="csr")
     model = fake_classifier(n=9, labels=2, graph=KNNGraph.from_affinity(W))
     model.label_reach_ = np.arange(9) < 4
     graph = embedded(make_page(model, title="Trees"))["graph"]
     assert graph["sizes"] == [4, 3, 2]
     assert graph["unlabelled"] == 2
-    assert graph["missed"] == 5
+    assert graph["unreached"] == 5
     assert graph["listed"]["row"] == [4, 5, 6, 7, 8]
 
 
@@ -250,7 +250,7 @@ def test_json_is_finite_and_no_markup():
     assert json.loads(text) == [NASTY, "&", "\u2028"]
 
 
-# ---------------------------------------------------------------- what it says
+# ---------------------------------------------------------------- sentences and program
 
 
 @pytest.mark.parametrize(
@@ -258,26 +258,26 @@ def test_json_is_finite_and_no_markup():
     [
         (0.95, "help", "rows help: with them the score is 14.0 points higher"),
         (0.86, "help", "probably help"),
-        (0.84, "unclear", "cannot be told"),
-        (0.80, "unclear", "cannot be told"),
+        (0.84, "unclear", "not clear whether"),
+        (0.80, "unclear", "not clear whether"),
         (0.60, "hurt", "rows hurt: with them the score is 21.0 points lower"),
         (math.nan, "unclear", "not measured"),
     ],
 )
 def test_verdict(score, kind, words):
     report = fake_report(score=score, supervised_score=0.81, spread=0.03, supervised_spread=0.03)
-    told = verdict(plain(report))
-    assert told["kind"] == kind
-    assert words in told["text"]
+    found = verdict(plain(report))
+    assert found["kind"] == kind
+    assert words in found["text"]
 
 
 def test_verdict_where_unlabelled_rows_are_not_used():
     only = [candidate("SVC", 0.8, 1.0, {}, seconds=1.0, supervised=True)]
-    told = verdict(plain(fake_report(candidates=only)))
-    assert told["kind"] == "unused"
-    assert "only models without them were tried" in told["text"]
+    found = verdict(plain(fake_report(candidates=only)))
+    assert found["kind"] == "unused"
+    assert "only supervised models were tried" in found["text"]
     tried = [*only, candidate("LapSVC", 0.8, 0.0, {}, seconds=1.0)]
-    assert "did clearly better" in verdict(plain(fake_report(candidates=tried)))["text"]
+    assert "was clearly better" in verdict(plain(fake_report(candidates=tried)))["text"]
     unknown = verdict(plain(fake_report(spread=None)))
     assert unknown["kind"] == "unclear"
 
@@ -324,7 +324,7 @@ def column(window, number):
 
 
 def colour_at(window, row):
-    """How far the colour of the map at a row is from its background."""
+    """The opacity of the map at a row; 0 is the background."""
     return window.read(
         f"""(() => {{
           const [x, y] = page.place(page.rows.indexOf({row}));
@@ -335,7 +335,7 @@ def colour_at(window, row):
 
 
 def hover(window, row):
-    """Move the mouse to a row of the map and return what the page says of it."""
+    """Move the mouse to a row of the map and return its tooltip."""
     x, y = window.read(
         f"""(() => {{
           const canvas = document.getElementById("canvas");
@@ -350,7 +350,7 @@ def hover(window, row):
 
 
 def lonely_row(model, number):
-    """An unlabelled row of a class with no other row near it on the map."""
+    """The unlabelled row of a class that is farthest from other rows on the map."""
     far = np.abs(model.map_[:, None] - model.map_[None]).max(axis=2) + 9 * np.eye(len(model.map_))
     alone = far.min(axis=1)
     alone[(model.transduction_ != model.classes_[number])] = 0
@@ -375,7 +375,7 @@ def test_numbers_shown_are_those_of_the_report(window, tmp_path):
     )
     assert matrix == report["confusion"]
     note = window.text("#errors-note")
-    assert "Of 30 predictions for labelled rows that were left out, 27 were right" in note
+    assert "Of 30 predictions for held-out labelled rows, 27 are right" in note
     assert window.errors == []
 
 
@@ -392,16 +392,16 @@ def test_headings_sort(window, tmp_path):
     assert window.errors == []
 
 
-def test_map_hides_classes_and_tells_of_rows(window, tmp_path):
+def test_map_hides_classes_and_describes_rows(window, tmp_path):
     model = fake_classifier()
     model.label_reach_[:] = False
     ids = [f"tree {i}" for i in range(300)]
     show(window, tmp_path, make_page(model, title="Trees", ids=ids))
     birch, cedar = lonely_row(model, 1), lonely_row(model, 2)
-    told = hover(window, birch)
-    assert told.startswith(f"tree {birch}\nclass birch, confidence ")
-    assert f"{100 * model.label_distributions_[birch].max():.0f} %" in told
-    assert "no label reaches it" in told
+    tip = hover(window, birch)
+    assert tip.startswith(f"tree {birch}\nclass birch, confidence ")
+    assert f"{100 * model.label_distributions_[birch].max():.0f} %" in tip
+    assert "no label reaches it" in tip
     assert window.read("document.getElementById('tip').hidden") is False
     assert colour_at(window, birch) > 0
     window.click("#legend [data-class='1']")
@@ -416,7 +416,7 @@ def test_map_hides_classes_and_tells_of_rows(window, tmp_path):
     assert colour_at(window, birch) > 0
     window.click("#modes button:nth-of-type(2)")
     assert window.read("document.querySelectorAll('.ramp').length") == 1
-    window.click("#next-rows tbody button")  # which shows a row on the map
+    window.click("#next-rows tbody button")  # shows a row on the map
     assert window.text("#tip").startswith(f"tree {model.suggest(1)[0]}\n")
     window.press("ArrowRight")
     assert not window.text("#tip").startswith(f"tree {model.suggest(1)[0]}\n")
@@ -430,7 +430,7 @@ def test_crowded_maps_are_spread_out(window, tmp_path):
     show(window, tmp_path, make_page(model, title="Trees"))
     pressed = "document.getElementById('even').getAttribute('aria-pressed')"
     assert window.read(pressed) == "false"
-    model.map_[:, 0] = np.exp(5 * model.map_[:, 0])  # most rows in a corner
+    model.map_[:, 0] = np.exp(5 * model.map_[:, 0])  # most rows are in a corner
     show(window, tmp_path, make_page(model, title="Trees"))
     assert window.read(pressed) == "true"
     places = np.array(window.read("page.rows.map((_, i) => page.place(i)[0])"))
@@ -520,7 +520,7 @@ def test_page_of_a_fitted_classifier(kind, window, tmp_path):
     report = model.report_.to_dict()
     assert window.text("#score-ours").startswith(f"{100 * report['score']:.1f} %")
     assert len(column(window, 0)) == min(len(report["candidates"]), 300)
-    assert window.text("#reason") == report["reason"]  # which tells the choice itself
+    assert window.text("#reason") == report["reason"]  # it names the selection
     assert "random_state=1," in window.text("#snippet")
     assert window.read("page.rows.length") == 300
     assert window.errors == []

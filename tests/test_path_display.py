@@ -1,4 +1,4 @@
-"""The pictures, the film and the page of a solution path show the numbers of the model."""
+"""Pictures, animation and page of a solution path show the numbers of the model."""
 
 import base64
 import html
@@ -38,7 +38,7 @@ def model(moons):
 
 @pytest.fixture(scope="module")
 def blobs():
-    """Three classes, one of which is called like markup."""
+    """Three classes, one of which has a name that looks like markup."""
     X, truth = make_blobs(90, centers=3, cluster_std=2.0, random_state=1)
     names = np.array([NASTY, "a & b", "c"])[truth]
     y = names.astype(object)
@@ -53,7 +53,7 @@ def axes():
 
 
 def between(display):
-    """Some λ of the picture that are no breakpoints."""
+    """Some λ within the picture that are not breakpoints."""
     return np.geomspace(*display.span, 9)[1:-1]
 
 
@@ -65,7 +65,7 @@ def embedded(text):
 # ---------------------------------------------------------------- curves
 
 
-def test_curves_are_those_of_the_model(model, moons, axes):
+def test_curves_show_the_numbers_of_the_model(model, moons, axes):
     X, _, truth = moons
     display = PathDisplay.from_estimator(model, X, truth, axes=axes)
     assert display.axes_[0] is axes[0]
@@ -78,7 +78,7 @@ def test_curves_are_those_of_the_model(model, moons, axes):
     lambdas, values = model.accuracy_path(X, truth)
     at = np.isin(accuracy.get_xdata(), lambdas)
     np.testing.assert_allclose(accuracy.get_ydata()[at], 100 * values)
-    right = model.predict(X, lam=accuracy.get_xdata()) == truth  # there may be more λ
+    right = model.predict(X, lam=accuracy.get_xdata()) == truth  # possibly at more values of λ
     np.testing.assert_allclose(accuracy.get_ydata(), 100 * right.mean(axis=1))
     np.testing.assert_array_equal(display.elbow_line_.get_xdata(), model.lambdas_)
     np.testing.assert_array_equal(display.elbow_line_.get_ydata(), model.elbow_path_[:, 0])
@@ -86,7 +86,7 @@ def test_curves_are_those_of_the_model(model, moons, axes):
     for ax in axes:
         left, right = ax.get_xlim()
         assert ax.get_xscale() == "log"
-        assert left >= model.lambdas_[0] > right  # large λ at the left
+        assert left >= model.lambdas_[0] > right  # large λ on the left
     axes[0].figure.savefig(io.BytesIO())
 
 
@@ -96,7 +96,7 @@ def test_multipliers_are_linear_between_breakpoints():
     assert display.elbow_at([5.0, 4.0, 1.5, 1.0, 0.5])[:, 0].tolist() == [2, 2, 2, 1, 1]
 
 
-def test_a_long_end_without_events_is_cut_short():
+def test_a_long_end_without_events_is_cut():
     lambdas, elbow = [2.0, 1.0, 0.5, 1e-6], [[2], [3], [4], [4]]
     multipliers = np.array([1.0, 1.0, 0.5, 1e-6])[:, None, None]
     high, low = PathDisplay(lambdas, multipliers, elbow, "a", "ab").span
@@ -107,7 +107,7 @@ def test_a_long_end_without_events_is_cut_short():
     assert PathDisplay(lambdas, multipliers, elbow, "a", "ab", chosen=1e-4).span[1] < 1e-4
 
 
-def test_the_best_interval_and_the_lambda_chosen_are_shown(axes):
+def test_best_interval_and_chosen_lambda_are_shown(axes):
     accuracy = {"cross-validated": ([4.0, 2.0, 1.0], [0.5, 0.9, 0.6])}
     PathDisplay(
         [4.0, 1.0],
@@ -120,7 +120,7 @@ def test_the_best_interval_and_the_lambda_chosen_are_shown(axes):
         chosen=2.0,
     ).plot(axes)
     names = [text.get_text() for text in axes[1].get_legend().get_texts()]
-    assert names == ["best interval", "cross-validated", "λ chosen, 2"]
+    assert names == ["best interval", "cross-validated", "chosen λ, 2"]
     (span,) = axes[1].patches
     assert (span.get_x(), span.get_width()) == (1.5, 1.5)
     for ax in axes:
@@ -158,7 +158,7 @@ def test_wrong_use_is_explained(model, moons, axes):
         PathDisplay([2.0, 1.0], np.zeros((2, 2)), [[1], [1]], "ab", "ab")
 
 
-# ---------------------------------------------------------------- boundary and film
+# ---------------------------------------------------------------- boundary and animation
 
 
 def test_lines_of_the_boundary_are_levels_of_f(model, axes):
@@ -191,17 +191,17 @@ def test_boundary_of_several_classes(blobs, axes):
     assert "margins, f = ±1" in ax.get_legend_handles_labels()[1]
 
 
-def test_film_has_frames(model, moons, tmp_path, axes):
+def test_animation_has_frames(model, moons, tmp_path, axes):
     image = pytest.importorskip("PIL.Image")
     X, _, truth = moons
     display = PathDisplay.from_estimator(model, X, truth, axes=axes)
     display.animate(tmp_path / "path.gif", frames=4, dpi=40)
-    with image.open(tmp_path / "path.gif") as film:
-        assert film.n_frames == 4
+    with image.open(tmp_path / "path.gif") as animation:
+        assert animation.n_frames == 4
         pictures = []
         for i in range(4):
-            film.seek(i)
-            pictures.append(np.asarray(film.convert("RGB"), dtype=int))
+            animation.seek(i)
+            pictures.append(np.asarray(animation.convert("RGB"), dtype=int))
     half = pictures[0].shape[1] // 2
     for a, b in itertools.pairwise(pictures):
         assert np.abs(a[:, :half] - b[:, :half]).max() > 50  # the boundary moves
@@ -209,7 +209,7 @@ def test_film_has_frames(model, moons, tmp_path, axes):
     assert display.axes_[0] is axes[0]
 
 
-def test_film_of_another_kind(model, tmp_path, monkeypatch, axes):
+def test_animation_of_another_file_type(model, tmp_path, monkeypatch, axes):
     from matplotlib.animation import FFMpegWriter
 
     display = PathDisplay.from_estimator(model, draw=False)
@@ -225,9 +225,9 @@ def test_boundary_needs_two_columns(moons, tmp_path, axes):
     X = np.column_stack([X, X[:, 0] ** 2])
     model = LapSVCPath(gamma=2.0).fit(X, y)
     display = PathDisplay.from_estimator(model, X, truth, axes=axes)
-    with pytest.raises(ValueError, match="two columns only"):
+    with pytest.raises(ValueError, match="training rows with two columns"):
         display.plot_boundary(ax=axes[0])
-    with pytest.raises(ValueError, match="two columns only"):
+    with pytest.raises(ValueError, match="training rows with two columns"):
         display.animate(tmp_path / "path.gif")
     display.write_html(tmp_path / "path.html")
     assert "plane" not in embedded((tmp_path / "path.html").read_text(encoding="utf-8"))
@@ -236,9 +236,9 @@ def test_boundary_needs_two_columns(moons, tmp_path, axes):
 # ---------------------------------------------------------------- page
 
 
-def test_page_is_whole_and_safe(blobs, tmp_path, monkeypatch):
+def test_page_is_self_contained_and_safe(blobs, tmp_path, monkeypatch):
     X, names, model = blobs
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # which a page does not need
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # not needed by a page
     display = PathDisplay.from_estimator(model, X, names, draw=False)
     display.write_html(tmp_path / "path.html", title="<i>Path</i>")
     text = (tmp_path / "path.html").read_text(encoding="utf-8")
@@ -258,7 +258,7 @@ def test_page_is_whole_and_safe(blobs, tmp_path, monkeypatch):
     np.testing.assert_allclose(multipliers[: shown.sum()], model.coef_path_[shown], atol=1e-6)
 
 
-def test_page_of_a_long_path_is_thinned_and_says_so(tmp_path):
+def test_page_of_a_long_path_omits_breakpoints_and_reports_it(tmp_path):
     rng = np.random.default_rng(0)
     lambdas = np.exp(np.sort(rng.uniform(-5, 2, 20_000)))[::-1]
     multipliers = rng.uniform(size=(20_000, 3, 30))
@@ -270,8 +270,8 @@ def test_page_of_a_long_path_is_thinned_and_says_so(tmp_path):
     assert len(text) < 3e6
     assert 300 < len(kept) <= 500
     assert np.isin(kept[:-1], lambdas).all()
-    assert f"20000 breakpoints; the page holds {len(kept)} of them" in text
-    assert np.log(kept[:-1] / kept[1:]).max() < 0.05  # no gap is left
+    assert f"20000 breakpoints; the page contains {len(kept)} of them" in text
+    assert np.log(kept[:-1] / kept[1:]).max() < 0.05  # without large gaps
 
 
 def test_path_of_one_breakpoint(tmp_path, axes):
@@ -281,7 +281,7 @@ def test_path_of_one_breakpoint(tmp_path, axes):
     assert embedded((tmp_path / "path.html").read_text(encoding="utf-8"))["lambdas"] == [2.0]
 
 
-#: Reads the page as opened, moves the slider as a reader does, reads again.
+#: Reads the page, moves the slider and reads again.
 CHECK = """
 <script>
 const read = () => ({
@@ -347,7 +347,7 @@ def test_page_in_a_browser(blobs, tmp_path):
     wanted = [lam, moved, model.lambdas_[model.lambdas_ < moved][0]]
     x, y, _ = display.surface([lam], 56)
     grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
-    lambdas, accuracy = display.accuracy["rows given"]
+    lambdas, accuracy = display.accuracy["given rows"]
     for at, seen in zip(wanted, check["report"], strict=True):
         assert seen["lambda"] == pytest.approx(at)
         assert float(seen["shown"]) == pytest.approx(at, rel=1e-3)

@@ -1,8 +1,8 @@
-"""Pictures of results: the only storey that imports a plotting library.
+"""Pictures of results: the only layer that imports a plotting library.
 
 Displays read what a fit has stored and compute nothing costly. As in scikit-learn, a display holds
-the numbers, ``from_estimator`` reads them off a fitted model and ``plot`` draws them. matplotlib is
-an extra, ``pip install "lapwing[plot]"``, and is imported when the first picture is drawn.
+the numbers, ``from_estimator`` reads them from a fitted model and ``plot`` draws them. matplotlib
+is an extra, ``pip install "lapwing[plot]"``, and is imported when the first picture is drawn.
 """
 
 from .accuracy import AccuracyDisplay

@@ -1,4 +1,4 @@
-"""Accuracies of several methods side by side, each draw of the labels a dot."""
+"""Accuracies of several methods side by side, with a dot for each draw of the labels."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .canvas import MARK, PALETTE, resolve_axes
 
 
 class AccuracyDisplay:
-    """Bars of the mean accuracy with a dot for each repetition.
+    """Bars of the mean accuracy, with a dot for each repetition.
 
     Parameters
     ----------
     methods : sequence of str
         Names of the methods, from top to bottom.
     accuracy : mapping of str to array of shape (n_methods, n_repetitions)
-        For each kind of rows the accuracies, between 0 and 1.
+        Accuracies between 0 and 1 for each group of rows, such as unlabelled and new ones.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes drawn on, and their figure.
 
     Examples
     --------
@@ -56,9 +56,9 @@ class AccuracyDisplay:
         """
         ax = resolve_axes(ax)
         height = 0.8 / max(len(self.accuracy), 1)
-        places = np.arange(len(self.methods))
+        positions = np.arange(len(self.methods))
         for i, (name, values) in enumerate(self.accuracy.items()):
-            at = places + (i - (len(self.accuracy) - 1) / 2) * height
+            at = positions + (i - (len(self.accuracy) - 1) / 2) * height
             percent = 100 * values
             color = PALETTE[i % len(PALETTE)]
             ax.barh(at, percent.mean(axis=1), 0.9 * height, color=color, label=name, zorder=2)
@@ -72,7 +72,7 @@ class AccuracyDisplay:
                 label="one draw of the labels" if i == len(self.accuracy) - 1 else None,
                 zorder=3,
             )
-        ax.set_yticks(places, self.methods)
+        ax.set_yticks(positions, self.methods)
         ax.invert_yaxis()
         ax.set_xlim(0, 100)
         ax.set_xlabel("accuracy (%)")

@@ -1,14 +1,14 @@
-"""Where pictures begin: the late import of matplotlib, figures, axes and colours.
+"""What all pictures share: the late import of matplotlib, figures, axes and colours.
 
-Knows nothing of models and results.
+Must not know models or results.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Colours of Okabe and Ito, which colour-blind readers tell apart as well, and three darker ones
-#: for more classes. Black is kept for marks.
+#: The colours of Okabe and Ito, which colour-blind readers can distinguish, and three darker ones
+#: for more classes. Black is reserved for marks.
 PALETTE = (
     "#0072B2",
     "#E69F00",
@@ -25,17 +25,17 @@ MARK = "#000000"
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that names the extra if matplotlib is missing."""
+    """Raise an ImportError that names the extra if matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401 - only whether it is there
+        import matplotlib  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
         raise ImportError(
-            'Pictures need matplotlib, which is not installed: pip install "lapwing[plot]"'
+            'pictures need matplotlib, which is not installed: pip install "lapwing[plot]"'
         ) from error
 
 
 def new_figure(width: float = 6.4, height: float = 4.8) -> Any:
-    """Return an empty figure that needs no screen.
+    """Return an empty figure that needs no display.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def new_figure(width: float = 6.4, height: float = 4.8) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
-        Made without pyplot: it opens no window and is freed like any other object.
+        Created without pyplot: it opens no window and is freed like any other object.
     """
     require_matplotlib()
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def new_figure(width: float = 6.4, height: float = 4.8) -> Any:
 
 
 def resolve_axes(ax: Any) -> Any:
-    """Return the axes given, or those of a new pyplot figure (shown by notebooks)."""
+    """Return the given axes, or those of a new pyplot figure, which notebooks show."""
     require_matplotlib()
     if ax is not None:
         return ax

@@ -1,4 +1,4 @@
-"""How a solver approached the optimum, read off the history of its result."""
+"""How a solver approached the optimum, from the history of its result."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class ConvergenceDisplay:
     objective : array of shape (n_steps,)
         Objective after each step.
     gap : array of shape (n_steps,)
-        Bound of objective − optimum; NaN where it is not known.
+        Upper bound of objective − optimum; NaN where it is not known.
     tolerance : float, optional
-        The gap at which the solver is content, drawn as a line.
+        The gap at which the stopping criterion is met, drawn as a line.
     name : str, optional
-        The solver.
+        Name of the solver, for the title.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes drawn on, and their figure.
     lines_ : list of matplotlib Line2D
         The curves.
 
@@ -62,26 +62,29 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With ``result_``.
+            Its ``result_`` must have a history, which solutions in closed form do not have.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
 
         Returns
         -------
         ConvergenceDisplay
-            After `plot`.
+            The display, drawn.
         """
         check_is_fitted(estimator, "result_")
         result = estimator.result_
-        gap = [np.nan if step["gap"] is None else step["gap"] for step in result.history]
-        certified = len(gap) > 1 and bool(np.isfinite(gap).any())
-        return cls(
-            [step["passes"] for step in result.history],
-            [step["objective"] for step in result.history],
-            gap,
-            tolerance=estimator.tol * result.objective if certified else None,
-            name=result.solver,
-        ).plot(ax=ax)
+        history = result.history
+        if not history:
+            raise ValueError(
+                f"the solver {result.solver!r} has no iterations to draw: see result_.message"
+            )
+        passes, objective, gap = (
+            [step[name] for step in history] for name in ("passes", "objective", "gap")
+        )
+        display = cls(passes, objective, gap, name=result.solver)
+        if len(history) > 1 and np.isfinite(display.gap).any():
+            display.tolerance = estimator.tol * result.objective
+        return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw with a logarithmic vertical axis.

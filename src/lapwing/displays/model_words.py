@@ -1,7 +1,7 @@
-"""What the page of a model says in words: facts, whether unlabelled rows help, how to fit again.
+"""The sentences on the page of a model: sizes, whether unlabelled rows help, how to fit it again.
 
-Makes sentences and a short program out of a report. Knows nothing of markup; text that others
-wrote is quoted where it stands in a program.
+Turns a report into sentences and a short program. Must not know markup; text from users is quoted
+in the program.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import numpy as np
 
 from .page import shorten
 
-#: Characters of a file name that are shown.
-_NAME = 80
-#: Signs of a command that are shown.
-_COMMAND = 500
+#: Number of characters of a file name and of a command that are shown.
+_NAME, _COMMAND = 80, 500
 
 
 def facts(report: dict[str, Any], classes: list[Any] | None, source: str | None) -> str:
-    """Return how much data there were, and from where.
+    """Return a sentence about the size and the source of the data.
 
     Parameters
     ----------
     report : dict
         With ``rows``, ``labels`` and ``columns``.
     classes : list, optional
-        The classes, unless the model is a regressor.
+        The classes; None for a regressor.
     source : str, optional
         Name of the file.
 
@@ -36,74 +34,68 @@ def facts(report: dict[str, Any], classes: list[Any] | None, source: str | None)
     -------
     str
     """
-    kinds = "" if classes is None else f", {len(classes)} classes"
-    origin = "" if source is None else f". From {shorten(source, _NAME)}"
+    of_classes = "" if classes is None else f", {len(classes)} classes"
+    origin = "" if source is None else f". Source: {shorten(source, _NAME)}"
     return (
         f"{report['rows']:,} rows, {report['labels']:,} of them labelled; "
-        f"{report['columns']:,} columns{kinds}{origin}."
+        f"{report['columns']:,} columns{of_classes}{origin}."
     )
 
 
 def number(value: float | None, otherwise: float) -> float:
-    """Return the value, or another one where it is not known."""
+    """Return the value, or the other one if it is not known."""
     return otherwise if value is None else value
 
 
 def verdict(report: dict[str, Any]) -> dict[str, str]:
-    """Return in one sentence whether the unlabelled rows help, and of which kind it is.
+    """Return a sentence on whether the unlabelled rows help.
 
     Parameters
     ----------
     report : dict
-        With both scores, their spreads and the candidates.
+        With both scores, their standard errors and the candidates.
 
     Returns
     -------
     dict
-        ``kind``: ``"help"``, ``"unclear"``, ``"hurt"`` or ``"unused"``, and ``text``.
+        ``kind``, which is ``"help"``, ``"unclear"``, ``"hurt"`` or ``"unused"``, and ``text``.
 
     Notes
     -----
-    The standard error of the difference is taken as if both scores were independent. They share
-    their folds, so it is rather too large, and the sentence rather too careful.
+    The standard error of the difference is computed as if both scores were independent. They share
+    their folds, so the standard error is rather too large, and the sentence rather cautious.
     """
     tried = report["candidates"]
     used = [one for one in tried if number(one["weight"], 0.0) > 0]
     ours, theirs = report["score"], report["supervised_score"]
     if used and all(one["supervised"] for one in used):
-        return {"kind": "unused", "text": _unused(all(one["supervised"] for one in tried))}
+        reason = "no model with them was clearly better than the best supervised one"
+        if all(one["supervised"] for one in tried):
+            reason = "only supervised models were tried"
+        return {"kind": "unused", "text": f"The unlabelled rows are not used: {reason}."}
     if ours is None or theirs is None:
-        return {"kind": "unclear", "text": "Whether the unlabelled rows help was not measured."}
+        text = "It was not measured whether the unlabelled rows help."
+        return {"kind": "unclear", "text": text}
     errors = [number(report[name], math.inf) for name in ("spread", "supervised_spread")]
     return _compare(ours - theirs, math.hypot(*errors), "accuracy" in report["metric"])
 
 
-def _unused(alone: bool) -> str:
-    if alone:
-        return "The unlabelled rows are not used: only models without them were tried."
-    return (
-        "The unlabelled rows are not used: no model with them did clearly better than the best "
-        "one without, which was chosen."
-    )
-
-
 def _compare(difference: float, error: float, percent: bool) -> dict[str, str]:
-    """Return what a difference of scores says, given its standard error."""
+    """Return what a difference of scores means, given its standard error."""
     size = f"{100 * abs(difference):.1f} points" if percent else f"{abs(difference):.3f}"
     if abs(difference) <= error:
         text = (
-            "Whether the unlabelled rows help cannot be told: the scores with and without them "
-            f"differ by {size}, which chance alone may give. More labels would tell."
+            "It is not clear whether the unlabelled rows help: the scores with and without them "
+            f"differ by {size}, which may be due to chance. More labels would make it clear."
         )
         return {"kind": "unclear", "text": text}
     verb, side = ("help", "higher") if difference > 0 else ("hurt", "lower")
+    doubt, chance = "probably ", "some of which may be due to chance"
     if abs(difference) > 2 * error:
-        doubt, proof = "", "and chance alone rarely gives so much"
-    else:
-        doubt, proof = "probably ", "but chance alone may have given a part of that"
+        doubt, chance = "", "which is unlikely to be due to chance"
     text = (
         f"The unlabelled rows {doubt}{verb}: with them the score is {size} {side} than without, "
-        f"{proof}."
+        f"{chance}."
     )
     return {"kind": verb, "text": text}
 
@@ -114,26 +106,26 @@ def snippet(model: Any, report: dict[str, Any], source: str | None) -> str:
     Parameters
     ----------
     model : estimator
-        Its parameters are written out where they are not the default; before them, as a remark,
-        the command that made it, if ``extra_`` has one.
+        Its parameters are written out if they are not the default. A comment contains the command
+        that fitted it, if ``extra_`` has one.
     report : dict
-        With ``settings``: ``version``, and ``seed`` where no ``random_state`` was given.
+        With ``settings``: ``version``, and ``seed`` if no ``random_state`` was given.
     source : str, optional
         Name of the file.
 
     Returns
     -------
     str
-        Names and texts stand in it as literals, so none of them is run.
+        The program. Text from users occurs in it as literals only, so none of it is run.
     """
     name = f"SemiSupervised{'Classifier' if hasattr(model, 'classes_') else 'Regressor'}"
     settings = report.get("settings") or {}
     given = model.get_params(deep=False)
-    usual = inspect.signature(type(model).__init__).parameters
+    defaults = inspect.signature(type(model).__init__).parameters
     changed = {
         key: value
         for key, value in given.items()
-        if key not in usual or repr(value) != repr(usual[key].default)
+        if key not in defaults or repr(value) != repr(defaults[key].default)
     }
     seed = settings.get("seed")
     if given.get("random_state") is None and isinstance(seed, int):
@@ -152,7 +144,7 @@ def snippet(model: Any, report: dict[str, Any], source: str | None) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Return how an argument is written in Python; an ellipsis where that is not known."""
+    """Return an argument as Python code, or an ellipsis if it has no literal."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,8 +1,8 @@
-"""What all HTML pages share: data as JSON that is no markup, and templates to put them into.
+"""What all HTML pages share: templates, and data as JSON that cannot be taken for markup.
 
-A page is one file that loads nothing. Its template holds style and script; the data stand in a
-script element of their own, and text that somebody else wrote (names of classes, rows and files)
-reaches the page there, as JSON, or escaped. Knows nothing of models and of what a page shows.
+A page is one file that loads nothing. Its template contains style and script; the data are in a
+script element of their own. Text from users (names of classes, rows and files) reaches the page as
+JSON in that element, or escaped. Must not know models or what a page shows.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 
 def fill_template(name: str, parts: Mapping[str, str]) -> str:
-    """Return a template of this folder with its ``%%NAME%%`` replaced.
+    """Return a template of this package with its ``%%NAME%%`` placeholders replaced.
 
     Parameters
     ----------
     name : str
         File name of the template.
     parts : mapping of str to str
-        Markup for each name; it is not looked through for names again.
+        Markup for each name; placeholders in it are not replaced.
 
     Returns
     -------
@@ -36,12 +36,12 @@ def fill_template(name: str, parts: Mapping[str, str]) -> str:
 
 
 def script_json(data: Any) -> str:
-    r"""Return JSON in which nothing can end a script element or begin a tag.
+    r"""Return JSON that cannot end a script element or begin a tag.
 
     Parameters
     ----------
-    data : anything that JSON knows, finite
-        See `plain`.
+    data : dict, list, str, int, float, bool or None
+        What `plain` returns.
 
     Returns
     -------
@@ -54,25 +54,25 @@ def script_json(data: Any) -> str:
     ["\u003c/script\u003e"]
     """
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
 def plain(value: Any, longest: int = 200) -> Any:
-    """Return a value that JSON knows: no array, no NaN, no long text.
+    """Return a value that JSON can represent: no array, no NaN, no long text.
 
     Parameters
     ----------
-    value : anything
-        Mappings, sequences and arrays are gone through; what is not known becomes text.
+    value : object
+        Mappings, sequences and arrays are converted recursively; other objects become text.
     longest : int, default=200
-        Characters of a text that are kept.
+        Number of characters after which a text is cut.
 
     Returns
     -------
     dict, list, str, int, float, bool or None
-        None in the place of a number that is not finite.
+        With None in place of numbers that are not finite.
 
     Examples
     --------
@@ -94,17 +94,17 @@ def plain(value: Any, longest: int = 200) -> Any:
 
 
 def shorten(value: Any, longest: int) -> str:
-    """Return the text of a value, cut where it is longer than that."""
+    """Return a value as text of at most ``longest`` characters."""
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def digits(values: Any) -> list[float | None]:
-    """Return numbers for JSON, rounded to six digits; None where one is not finite."""
+    """Return numbers for JSON, rounded to six digits; None replaces those that are not finite."""
     flat = np.asarray(values, dtype=float).ravel().tolist()
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in flat]
 
 
 def evenly(n: int, most: int) -> np.ndarray:
-    """Return indices of at most so many of n things, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)) if n else np.arange(0)
+    """Return at most ``most`` indices of n items, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))

@@ -1,8 +1,8 @@
-"""The solution path of a machine in λ: its curves, the boundary at any λ, a film and a page.
+"""The solution path of a model in λ: curves, the boundary at any λ, an animation and a page.
 
-Holds the numbers, read off the breakpoints of a fitted path. Between two of them the multipliers
-and λ·f are linear in λ, so all that is drawn between breakpoints is as exact as they are. Does not
-know how to draw: that is for `path_curves`, `path_boundary` and `path_page`.
+Holds the numbers, read from the breakpoints of a fitted path. Between two breakpoints the
+multipliers and λ·f are linear in λ, so everything drawn there is as exact as the breakpoints. Must
+not know how to draw: `path_curves`, `path_boundary` and `path_page` do.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .canvas import resolve_axes
-from .path_boundary import FINE, draw_boundary, sample_surface, write_film
+from .path_boundary import draw_boundary, write_animation
 from .path_curves import draw_curves, three_axes
 from .path_page import make_page
 
-#: Values of λ at which an accuracy is tried, where it changes between those of the path.
+#: Additional values of λ at which the accuracy is computed, in the range in which it changes.
 _TRIALS = 400
+#: Points per side of the grid on which a boundary is drawn.
+_GRID = 160
 
 
 class PathDisplay:
     """Multipliers, accuracy and elbow along λ, and the decision boundary at chosen λ.
 
-    The axis of λ is logarithmic and runs from large λ at the left to small λ at the right: the path
-    is followed from λ = ∞ downwards, so pictures, film and page read in its direction, from the
-    stiff function to the supple one. The last stretch of a path, in which nothing happens until
-    its end, is cut short (`span`).
+    The axis of λ is logarithmic and runs from large λ on the left to small λ on the right, because
+    the path is followed from λ = ∞ downwards, from the stiffest function to the most flexible one.
+    The last part of a path, in which nothing changes, is cut short (`span`).
 
-    With more than two classes there is a path for each class against the rest. Multipliers and
-    elbow are then means over the paths, and a boundary is where the predicted class changes;
+    With more than two classes there is one path for each class against the rest. Multipliers and
+    elbow are then means over the paths, and the boundary is where the predicted class changes;
     ``column`` shows the path of one class instead.
 
     Parameters
@@ -42,32 +43,32 @@ class PathDisplay:
     multipliers : array of shape (B, n_columns, l)
         Multipliers of the labelled rows at the breakpoints.
     elbow : array of shape (B, n_columns)
-        Labelled rows on the margin from each breakpoint down to the next.
+        Number of labelled rows on the margin from each breakpoint down to the next.
     labels : array of shape (l,)
         Classes of the labelled rows.
     classes : array of shape (n_classes,)
-        All classes, in the order of the columns; of two, the second is where f > 0.
+        All classes, in the order of the columns. Of two classes, the second is where f > 0.
     accuracy : mapping of str to pair of arrays, optional
-        For each kind of rows, values of λ and the accuracies there, between 0 and 1.
+        For each group of rows, values of λ and the accuracies there, between 0 and 1.
     best_interval : pair of float, optional
         Values of λ between which the accuracy is best.
     chosen : float, optional
-        The λ that the machine predicts with.
+        The λ that the model predicts with.
     column : class, optional
         The class whose path is shown; by default all.
     points : array of shape (n, 2), optional
-        The training rows, where they lie in the plane; boundaries need them.
+        The training rows, if they have two columns; boundaries need them.
     labelled : array of int, shape (l,), optional
-        Which of them are labelled.
+        Indices of the labelled rows.
     decide : function, optional
-        ``decide(rows, lams)`` returns f, one leading axis for the values of λ.
+        ``decide(rows, lams)`` returns f, with a leading axis for the values of λ.
 
     Attributes
     ----------
     axes_, figure_ : array of matplotlib Axes, and Figure
-        What `plot` drew on.
+        The axes that `plot` drew on, and their figure.
     boundary_ax_ : matplotlib Axes
-        What `plot_boundary` drew on.
+        The axes that `plot_boundary` drew on.
 
     Examples
     --------
@@ -111,8 +112,8 @@ class PathDisplay:
         shape = (len(self.lambdas), len(self.labels))
         if self.multipliers.ndim != 3 or self.multipliers.shape[::2] != shape:
             raise ValueError(
-                f"multipliers must have the shape ({shape[0]}, n_columns, {shape[1]}), breakpoints "
-                f"by columns by labelled rows, got {self.multipliers.shape}"
+                f"multipliers must have shape ({shape[0]}, n_columns, {shape[1]}), breakpoints by "
+                f"columns by labelled rows, got {self.multipliers.shape}"
             )
         if (self.lambdas <= 0).any() or (np.diff(self.lambdas) >= 0).any():
             raise ValueError("lambdas must be positive and descending: sort the breakpoints")
@@ -133,33 +134,33 @@ class PathDisplay:
         axes: Any = None,
         draw: bool = True,
     ) -> Self:
-        """Read the path of a fitted estimator, and draw it.
+        """Read the path of a fitted estimator and draw it.
 
         Parameters
         ----------
         estimator : fitted `LapSVCPath`
-            With ``lambdas_`` and ``coef_path_``.
+            The model.
         X, y : array of shape (n, d) and array of shape (n,), optional
             Rows and their classes, to show the accuracy along the path. The cross-validated
-            accuracy is shown without them, if the estimator has it.
+            accuracy is shown in any case, if the estimator has it.
         column : class, optional
-            The class whose path is shown, where there are more than two; by default all.
+            The class whose path is shown, if there are more than two; by default all.
         axes : sequence of three matplotlib Axes, optional
             Where to draw; by default on a new figure.
         draw : bool, default=True
-            False to read only: for `plot_boundary`, `animate` or `write_html` alone.
+            False reads the path only, for `plot_boundary`, `animate` or `write_html`.
 
         Returns
         -------
         PathDisplay
-            After `plot`, unless ``draw`` is false.
+            The display; drawn, unless ``draw`` is false.
         """
         check_is_fitted(estimator, "coef_path_")
         if (X is None) != (y is None):
             raise ValueError("the accuracy needs rows and their classes: pass both X and y")
         accuracy = {}
         if X is not None:
-            accuracy["rows given"] = _accuracy(estimator, X, np.asarray(y))
+            accuracy["given rows"] = _accuracy(estimator, X, np.asarray(y))
         if estimator.cv_lambdas_ is not None:
             accuracy["cross-validated"] = (estimator.cv_lambdas_, estimator.cv_accuracy_)
         rows = estimator.X_fit_
@@ -184,11 +185,11 @@ class PathDisplay:
     def span(self) -> tuple[float, float]:
         """The largest and the smallest λ shown.
 
-        The smallest lies a little below the last event: a breakpoint where the elbow grows or
-        shrinks or a curve has a visible kink, a change of the accuracy, or the λ chosen.
+        The smallest is a little below the last event: a breakpoint at which the elbow changes or a
+        curve has a visible kink, a change of the accuracy, or the chosen λ.
         """
         high, end = self.lambdas[[0, -1]]
-        events = [high, *self.lambdas[1:-1][self._bends()]]
+        events = [high, *self.lambdas[1:-1][self._has_event()]]
         for lams, values in self.accuracy.values():
             events += [lam for lam, gain in zip(lams[1:], np.diff(values), strict=True) if gain]
         if self.chosen is not None:
@@ -198,8 +199,12 @@ class PathDisplay:
 
     def multipliers_at(self, lams: Any) -> np.ndarray:
         """Return the multipliers at some λ of the path, shape (n_lams, n_columns, l)."""
-        flat = self.multipliers.reshape(len(self.lambdas), -1)
-        return _between(self.lambdas, flat, lams).reshape(-1, *self.multipliers.shape[1:])
+        last = len(self.lambdas) - 1
+        at = np.interp(np.atleast_1d(lams), self.lambdas[::-1], np.arange(last, -1, -1))
+        left = at.astype(int)
+        share = (at - left)[:, None, None]
+        right = np.minimum(left + 1, last)
+        return (1 - share) * self.multipliers[left] + share * self.multipliers[right]
 
     def elbow_at(self, lams: Any) -> np.ndarray:
         """Return the size of the elbow at some λ of the path, shape (n_lams, n_columns)."""
@@ -214,16 +219,27 @@ class PathDisplay:
         lams : array of shape (n_lams,)
             Values of λ.
         resolution : int
-            Points a side.
+            Points per side.
 
         Returns
         -------
         x, y : ndarray of shape (resolution,)
             The grid.
         values : ndarray of shape (n_lams, n_columns, resolution, resolution)
-            f; rows of the grid go with y.
+            f on the grid, y by x.
         """
-        return sample_surface(self, lams, resolution)
+        if self.points is None or self.decide is None or self.points.shape[1] != 2:
+            raise ValueError(
+                "a boundary can only be drawn for training rows with two columns, and not for a "
+                "precomputed kernel: use plot or write_html, which show the curves"
+            )
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        edge = 0.12 * np.where(high > low, high - low, 1.0)
+        x, y = np.linspace(low - edge, high + edge, resolution).T
+        grid = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
+        lams = np.atleast_1d(np.asarray(lams, dtype=float))
+        values = np.asarray(self.decide(grid, lams)).reshape(len(lams), len(grid), -1)
+        return x, y, values.transpose(0, 2, 1).reshape(len(lams), -1, resolution, resolution)
 
     def plot(self, axes: Any = None) -> Self:
         """Draw multipliers, accuracy and elbow, one above the other.
@@ -243,15 +259,15 @@ class PathDisplay:
         return self
 
     def plot_boundary(self, lam: float | None = None, ax: Any = None) -> Self:
-        """Draw the decision boundary at one λ, for training rows of two columns.
+        """Draw the decision boundary at one λ, for training rows with two columns.
 
-        Filled are the regions of the classes; the line is f = 0 and the broken lines, with two
-        classes or a ``column``, are the margins f = ±1. ``boundary_ax_.legend()`` adds a legend.
+        The regions of the classes are filled. The line is f = 0; with two classes or a ``column``,
+        dashed lines are the margins f = ±1. ``boundary_ax_.legend()`` adds a legend.
 
         Parameters
         ----------
         lam : float, optional
-            By default the λ that the machine predicts with.
+            By default the λ that the model predicts with.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
 
@@ -261,45 +277,46 @@ class PathDisplay:
         """
         lam = self.chosen if lam is None else lam
         if lam is None:
-            raise ValueError("no λ was chosen by the machine: pass lam")
-        x, y, values = self.surface([lam], FINE)
+            raise ValueError("the model has not chosen a λ: pass lam")
+        x, y, values = self.surface([lam], _GRID)
         self.boundary_ax_ = resolve_axes(ax)
         draw_boundary(self, self.boundary_ax_, lam, x, y, values[0])
         return self
 
     def animate(self, path: Any, *, frames: int = 60, fps: int = 10, dpi: int = 80) -> None:
-        """Write a film of the boundary from large λ to small λ, beside the curves.
+        """Write an animation of the boundary from large to small λ, next to the curves.
 
         Parameters
         ----------
         path : str or Path
-            Ends in ``.gif``, or in ``.mp4`` where the program ffmpeg is installed.
+            A file ending in ``.gif``, or in ``.mp4`` if the program ffmpeg is installed.
         frames : int, default=60
-            Pictures, evenly spaced in log λ.
+            Number of frames, evenly spaced in log λ.
         fps : int, default=10
-            Pictures a second.
+            Frames per second.
         dpi : int, default=80
-            Dots an inch, of 11 × 6 inches.
+            Dots per inch; the animation has 11 × 6 inches.
         """
-        write_film(self, Path(path), frames, fps, dpi)
+        write_animation(self, Path(path), frames, fps, dpi)
 
     def write_html(self, path: Any, *, title: str = "Solution path in λ") -> None:
-        """Write a page with a slider for λ, which needs no network and no other file.
+        """Write an HTML page with a slider for λ, which needs no network and no other file.
 
-        It shows the curves and, for training rows of two columns, the boundary; below about 3 MB.
-        Where breakpoints or rows are left out for that, the page says so. Does not need matplotlib.
+        It shows the curves and, for training rows with two columns, the boundary. The page stays
+        below about 3 MB; a note on it reports breakpoints and rows that are omitted for that. Does
+        not need matplotlib.
 
         Parameters
         ----------
         path : str or Path
-            The file; ``file.html#lambda=0.5`` opens it at that λ.
+            The file to write; ``file.html#lambda=0.5`` opens the page at that λ.
         title : str
             Heading of the page.
         """
         Path(path).write_text(make_page(self, title), encoding="utf-8")
 
-    def _bends(self) -> np.ndarray:
-        """Return at which of the inner breakpoints something happens."""
+    def _has_event(self) -> np.ndarray:
+        """Return at which inner breakpoints the elbow changes or a multiplier has a kink."""
         a = self.multipliers.reshape(len(self.lambdas), -1)
         gaps = -np.diff(self.lambdas)
         share = (gaps[:-1] / (gaps[:-1] + gaps[1:]))[:, None]
@@ -308,18 +325,8 @@ class PathDisplay:
         return moved | (kink > 1e-4 * np.abs(a).max())
 
 
-def _between(at: np.ndarray, values: np.ndarray, lams: Any) -> np.ndarray:
-    """Return values of shape (B, m), known at descending λ, at other λ: linear in between."""
-    lams = np.clip(np.atleast_1d(np.asarray(lams, dtype=float)), at[-1], at[0])
-    if len(at) == 1:
-        return np.repeat(values, len(lams), axis=0)
-    right = np.clip(np.searchsorted(-at, -lams), 1, len(at) - 1)
-    share = ((at[right - 1] - lams) / (at[right - 1] - at[right]))[:, None]
-    return (1 - share) * values[right - 1] + share * values[right]
-
-
 def _accuracy(estimator: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accuracy along λ, with more λ in wide gaps in which it changes."""
+    """Return the accuracy along λ, at more values of λ where it changes in a wide gap."""
     lams, values = map(np.asarray, estimator.accuracy_path(X, y))
     changes = np.flatnonzero(np.diff(values))
     if len(changes) == 0:

@@ -1,7 +1,7 @@
 """The curves of a solution path: multipliers, accuracy and elbow along λ, one above the other.
 
-Draws the numbers of a `PathDisplay`, and knows which of its paths is shown. Knows nothing of
-estimators and of the plane in which the rows lie.
+Draws the numbers of a `PathDisplay`, and knows which of its paths is shown. Must not know
+estimators or the plane of the training rows.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from .canvas import MARK, PALETTE, require_matplotlib
 if TYPE_CHECKING:
     from .path import PathDisplay
 
-#: One for each class, so that classes are told apart without colours; ``path_page.html`` has the
-#: same.
+#: One for each class, so that classes can be distinguished without colours; ``path_page.html`` uses
+#: the same.
 DASHES = ("-", "--", "-.", ":")
-#: Points of the λ axis at which curves are drawn, besides the breakpoints.
+#: Values of λ at which curves are drawn, in addition to the breakpoints.
 _POINTS = 400
 
 
 def column_index(display: PathDisplay) -> int | None:
-    """Return which column of the path is shown, None if all are."""
+    """Return which column of the path is shown; None if all are."""
     if display.column is None:
         return None
     return int(np.flatnonzero(display.classes == display.column)[0])
 
 
 def of_column(display: PathDisplay, values: np.ndarray) -> np.ndarray:
-    """Return the column shown, or the mean over all (axis 1)."""
+    """Return the column shown, or the mean over all columns (axis 1)."""
     column = column_index(display)
     return values.mean(axis=1) if column is None else values[:, column]
 
 
-def plain(name: Any) -> str:
-    """Return the name of a class for matplotlib, where $ would begin a formula."""
+def escape_math(name: Any) -> str:
+    """Return the name of a class for matplotlib, in which $ would begin a formula."""
     return str(name).replace("$", r"\$")
 
 
 def three_axes(axes: Any) -> np.ndarray:
-    """Return the axes given, if there are three, or those of a new pyplot figure."""
+    """Return the given axes, if there are three, or those of a new pyplot figure."""
     require_matplotlib()
     if axes is None:
         from matplotlib import pyplot
@@ -54,7 +54,7 @@ def three_axes(axes: Any) -> np.ndarray:
 
 
 def draw_curves(display: PathDisplay, axes: Any) -> tuple[list[Any], list[Any], Any]:
-    """Draw on three axes; return the lines of the labelled rows, accuracies and the elbow."""
+    """Draw on three axes; return the lines of the labelled rows, the accuracies and the elbow."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     lines = _draw_multipliers(display, axes[0])
@@ -83,18 +83,15 @@ def draw_curves(display: PathDisplay, axes: Any) -> tuple[list[Any], list[Any], 
 def _draw_multipliers(display: PathDisplay, ax: Any) -> list[Any]:
     high, low = display.span
     between = np.geomspace(high, max(low / 1.1, display.lambdas[-1]), _POINTS)[1:]
-    lams = np.unique([*display.lambdas, *between])[::-1]  # lines bend on a logarithmic axis
+    lams = np.unique([*display.lambdas, *between])[::-1]  # curved on a log axis
     values = of_column(display, display.multipliers_at(lams))
     width = 1.4 if len(display.labels) < 60 else 0.8
-    drawn: list[Any] = [None] * len(display.labels)
+    drawn = ax.plot(lams, values, linewidth=width)
     for i, name in enumerate(display.classes):
-        rows = np.flatnonzero(display.labels == name)
         style = {"color": PALETTE[i % len(PALETTE)], "linestyle": DASHES[i % len(DASHES)]}
-        lines = ax.plot(lams, values[:, rows], linewidth=width, **style)
-        for row, line in zip(rows, lines, strict=True):
-            drawn[row] = line
-        for line in lines[:1]:
-            line.set_label(plain(name))
+        for row in np.flatnonzero(display.labels == name):
+            drawn[row].set(**style)
+        ax.plot([], [], label=escape_math(name), **style)
     ax.set_ylabel(f"multipliers α{_of_which(display)}")
     if len(display.classes) <= 12:
         ax.legend(title="class", ncols=(len(display.classes) + 3) // 4, fontsize="small")
@@ -111,10 +108,10 @@ def _draw_accuracy(display: PathDisplay, ax: Any) -> list[Any]:
         marker = "o" if len(lams) < 3 else None
         drawn += ax.plot(lams, 100 * values, marker=marker, label=name, **style)
     if display.chosen is not None:
-        ax.plot([], [], color=MARK, linestyle=":", label=f"λ chosen, {display.chosen:.3g}")
+        ax.plot([], [], color=MARK, linestyle=":", label=f"chosen λ, {display.chosen:.3g}")
     ax.set_ylabel("accuracy (%)")
     if not display.accuracy:
-        ax.text(0.5, 0.5, "not known: pass X and y", ha="center", transform=ax.transAxes)
+        ax.text(0.5, 0.5, "not available: pass X and y", ha="center", transform=ax.transAxes)
         ax.set_yticks([])
     if ax.get_legend_handles_labels()[0]:
         ax.legend(fontsize="small")
@@ -134,6 +131,7 @@ def _draw_elbow(display: PathDisplay, ax: Any) -> Any:
 
 
 def _of_which(display: PathDisplay) -> str:
+    """Return the end of a label that names the path shown."""
     if display.multipliers.shape[1] == 1:
         return ""
-    return ", mean" if display.column is None else f", {plain(display.column)}"
+    return ", mean" if display.column is None else f", {escape_math(display.column)}"

@@ -1,11 +1,11 @@
 """The page of a solution path: one HTML file with a slider for λ, which loads nothing.
 
-Packs the numbers of a `PathDisplay` into JSON and puts them into ``path_page.html``, whose script
-interpolates and draws. Knows nothing of estimators and of matplotlib. Names of classes reach the
-page as JSON without markup, and are set as text.
+Packs the numbers of a `PathDisplay` into JSON and inserts them into ``path_page.html``, whose
+script interpolates and draws. Must not know estimators or matplotlib. Names of classes reach the
+page as JSON without markup, and the script inserts them as text.
 
-Between breakpoints λ·f is linear in λ. On a grid the f of all breakpoints have few dimensions (no
-more than labelled rows, and one), so they are stored as coefficients of a few common surfaces.
+Between breakpoints λ·f is linear in λ. On a grid, the functions f of all breakpoints span a space
+of at most l + 1 dimensions, so they are stored as coefficients of a few common surfaces.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .path_curves import column_index
 if TYPE_CHECKING:
     from .path import PathDisplay
 
-#: Points a side of the grid on which f is stored, and surfaces that make it up.
+#: Points per side of the grid on which f is stored, and surfaces of which it is a combination.
 _GRID, _SURFACES = 56, 64
-#: What is shown at most, so that the page stays below 3 MB: breakpoints, coefficients and
-#: multipliers in all, curves of labelled rows, dots, points of an accuracy curve.
+#: Limits that keep the page below 3 MB: breakpoints, coefficients and multipliers in total, curves
+#: of labelled rows, dots, points of an accuracy curve.
 _BREAKPOINTS, _NUMBERS, _CURVES, _DOTS, _ACCURACIES = 500, 200_000, 200, 2500, 1500
 
 
@@ -37,7 +37,7 @@ def make_page(display: PathDisplay, title: str) -> str:
     Parameters
     ----------
     display : PathDisplay
-        The path; with a boundary if its rows lie in the plane.
+        The path; the page has a boundary if the rows have two columns.
     title : str
         Heading of the page.
 
@@ -49,7 +49,7 @@ def make_page(display: PathDisplay, title: str) -> str:
     columns, l = display.multipliers.shape[1:]
     curves = evenly(l, _CURVES)
     if len(curves) < l:
-        notes.append(f"Of {l} labelled rows, {len(curves)} have a curve.")
+        notes.append(f"Curves are drawn for {len(curves)} of {l} labelled rows.")
     surfaces = 0 if display.points is None else min(_SURFACES, l + 1)
     most = min(_BREAKPOINTS, max(20, _NUMBERS // (columns * (len(curves) + surfaces))))
     lams = _shown(display, most, notes)
@@ -80,32 +80,35 @@ def make_page(display: PathDisplay, title: str) -> str:
 
 
 def _shown(display: PathDisplay, most: int, notes: list[str]) -> np.ndarray:
-    """Return the breakpoints of the page, descending; the last is the end of the axis."""
+    """Return the breakpoints on the page, descending; the last is the end of the axis."""
     high, low = display.span
     inside = display.lambdas[display.lambdas > low * (1 + 1e-12)]
     lams = np.append(inside, low) if high > low else display.lambdas[:1]
     if low > display.lambdas[-1]:
         notes.append(
-            f"Nothing happens from the last breakpoint shown to the end of the path at "
+            f"Nothing changes between the last breakpoint shown and the end of the path at "
             f"λ = {display.lambdas[-1]:.3g}."
         )
     if len(lams) <= most:
-        notes.append("Between breakpoints the page interpolates exactly: λ·f is linear in λ there.")
+        notes.append("Interpolation between breakpoints is exact: λ·f is linear in λ there.")
         return lams
-    step = [0.0, float(np.log(lams[0] / lams[-1]))]  # drop breakpoints that are too close
-    for _ in range(40):
-        middle = sum(step) / 2
-        step[len(_spaced(lams, middle)) <= most] = middle
-    kept = _spaced(lams, step[1])
+    low_step, high_step = 0.0, float(np.log(lams[0] / lams[-1]))
+    for _ in range(40):  # bisection: the smallest step that keeps few enough breakpoints
+        middle = (low_step + high_step) / 2
+        if len(_spaced(lams, middle)) <= most:
+            high_step = middle
+        else:
+            low_step = middle
+    kept = _spaced(lams, high_step)
     notes.append(
-        f"The path has {len(lams)} breakpoints; the page holds {len(kept)} of them and is "
+        f"The path has {len(lams)} breakpoints; the page contains {len(kept)} of them and is "
         "approximate in between."
     )
     return kept
 
 
 def _spaced(lams: np.ndarray, step: float) -> np.ndarray:
-    """Return the first and the last λ, and of the others those a step in log λ apart."""
+    """Return the first and last λ, and those in between that are a step apart in log λ."""
     logs = np.log(lams)
     kept = [0]
     for i in range(1, len(lams) - 1):
@@ -125,11 +128,11 @@ def _plane(display: PathDisplay, lams: np.ndarray, notes: list[str]) -> dict[str
     coef = (left[:, :needed] * sizes[:needed]).astype("<f4")
     basis = basis[:needed].astype("<f4")
     error = float(np.abs(flat - coef.astype(float) @ basis.astype(float)).max())
-    notes.append(f"f is drawn from {_GRID} × {_GRID} points, where it is right to {error:.0e}.")
+    notes.append(f"f is drawn from {_GRID} × {_GRID} points, accurate to {error:.0e}.")
     dots = np.setdiff1d(np.arange(len(display.points)), display.labelled)
     some = dots[evenly(len(dots), _DOTS)]
     if len(some) < len(dots):
-        notes.append(f"Of {len(dots)} rows without a label, {len(some)} are drawn.")
+        notes.append(f"{len(some)} of {len(dots)} unlabelled rows are drawn.")
     return {
         "size": _GRID,
         "x": [float(x[0]), float(x[-1])],
@@ -158,5 +161,5 @@ def _facts(display: PathDisplay) -> str:
 
 
 def _pack(values: np.ndarray) -> str:
-    """Return single-precision numbers in base 64."""
+    """Return numbers in single precision, encoded in base 64."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")

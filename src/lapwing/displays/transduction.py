@@ -1,4 +1,4 @@
-"""A map of the training rows: what they were called, which were labelled, which are wrong."""
+"""A map of the training rows: their classes, which of them were labelled, which are wrong."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from .canvas import MARK, PALETTE, resolve_axes
 
 
 class TransductionDisplay:
-    """Rows in the plane, coloured by the class they were given.
+    """Rows in the plane, coloured by their class.
 
-    Classes whose names have one character are drawn as that character, so that they can be told
-    apart without colours, and black where they are wrong; other classes are dots with a legend,
-    and errors are crossed out.
+    Classes whose names have one character are drawn as that character, so that they can be
+    distinguished without colours, and in black where they are wrong. Other classes are dots with a
+    legend, and errors are crossed out.
 
     Parameters
     ----------
     points : array of shape (n, 2)
-        Where to draw each row.
+        Coordinates of the rows.
     labels : array of shape (n,)
         The class of each row, given or predicted.
     labelled : bool array of shape (n,)
-        Rows whose label was given; drawn with a ring.
+        Which rows have a given label; they are drawn with a ring.
     truth : array of shape (n,), optional
         The true classes, where they are known.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        What was drawn on.
+        The axes drawn on, and their figure.
 
     Examples
     --------
@@ -48,13 +48,13 @@ class TransductionDisplay:
         self.truth = None if truth is None else np.asarray(truth)
         if self.points.shape != (len(self.labels), 2):
             raise ValueError(
-                f"points must have the shape ({len(self.labels)}, 2), two coordinates a row, got "
+                f"points must have shape ({len(self.labels)}, 2), two coordinates per row, got "
                 f"{self.points.shape}: map rows of more columns to the plane first"
             )
 
     @property
     def errors(self) -> np.ndarray:
-        """The rows whose class is wrong; none if the truth is not known."""
+        """Which rows have a wrong class; none if the truth is not known."""
         if self.truth is None:
             return np.zeros(len(self.labels), dtype=bool)
         return self.labels != self.truth
@@ -76,9 +76,9 @@ class TransductionDisplay:
         estimator : fitted classifier
             With ``transduction_``.
         labelled : bool array of shape (n,)
-            Rows whose label was given.
+            Which rows have a given label.
         points : array of shape (n, 2), optional
-            Where to draw the rows; by default the training rows themselves, if they have two
+            Coordinates of the rows; by default the training rows themselves, which must have two
             columns.
         truth : array of shape (n,), optional
             The true classes.
@@ -88,7 +88,7 @@ class TransductionDisplay:
         Returns
         -------
         TransductionDisplay
-            After `plot`.
+            The display, drawn.
         """
         check_is_fitted(estimator, "transduction_")
         points = estimator.X_fit_ if points is None else points
@@ -111,11 +111,12 @@ class TransductionDisplay:
         letters = all(len(str(name)) == 1 for name in classes)
         for i, name in enumerate(classes):
             color = PALETTE[i % len(PALETTE)]
-            of = self.labels == name
+            members = self.labels == name
             if not letters:
-                ax.scatter(*self.points[of].T, s=14, linewidths=0, color=color, label=str(name))
+                dots = self.points[members]
+                ax.scatter(*dots.T, s=14, linewidths=0, color=color, label=str(name))
                 continue
-            for rows, shade in ((of & ~self.errors, color), (of & self.errors, MARK)):
+            for rows, shade in ((members & ~self.errors, color), (members & self.errors, MARK)):
                 ax.scatter(
                     *self.points[rows].T, s=26, linewidths=0, color=shade, marker=f"${name}$"
                 )
