@@ -32,7 +32,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from lapwing.model_selection import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
+from lapwing import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
 
 from .data import DataFolder, few_labels
 from .jobs import Job, Outcome

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import numbers
-import warnings
 import zlib
 from typing import Any
 
@@ -21,6 +20,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.blocks import without_repeats
+from ..messages import warn
 from ..operators import Operator, PowerOperator, SparseOperator
 from .neighbors import METRICS, nearest_neighbors, resolve_backend
 from .points import squared_norms
@@ -186,11 +186,9 @@ class KNNGraph(BaseEstimator):
         W.eliminate_zeros()
         gap = abs(W - W.T)
         if gap.nnz and gap.data.max() > SYMMETRY_TOLERANCE * W.data.max():
-            warnings.warn(
+            warn(
                 "The affinity matrix is not symmetric: the larger of W_ij and W_ji is used. "
-                "Pass W.maximum(W.T) or (W + W.T) / 2 to choose yourself.",
-                UserWarning,
-                stacklevel=2,
+                "Pass W.maximum(W.T) or (W + W.T) / 2 to choose yourself."
             )
         graph.backend_ = graph.bandwidth_ = None
         graph._store(larger_of_both(W), checksum=None)
