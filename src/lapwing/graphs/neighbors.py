@@ -76,7 +76,7 @@ def nearest_neighbors(
         X = sp.csr_array(X)
         if not X.has_canonical_format or not X.data.all():
             X = X.copy()
-            X.sum_duplicates()  # also sorts the indices, so that duplicate rows have equal bytes
+            X.sum_duplicates()  # also sorts the indices: equal rows are then equal bytes
             X.eliminate_zeros()
     values = X.data if sp.issparse(X) else X
     largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
