@@ -1,9 +1,9 @@
-"""The anchor graph: every row is joined to a few of m anchors, and rows to rows through them.
+"""The anchor graph: every row is connected to a few of m anchors, and to other rows through them.
 
-Gives the weights of rows on anchors, for the rows it was built from and for new ones alike, and
-the Laplacian reduced to the anchors. Knows neither labels nor where the anchors come from.
+Computes the weights of rows on anchors, for training rows and new rows alike, and the Laplacian
+reduced to the anchors. Knows neither labels nor where the anchors come from.
 
-Notation: Z (n, m) weights of rows on anchors, s of them a row; Λ = diag(Zᵀ1) the load of the
+Notation: Z (n, m) weights of rows on anchors, s of them per row; Λ = diag(Zᵀ1) the load of the
 anchors; Ŵ = ZΛ⁻¹Zᵀ the affinity of rows, which is never formed; L̃ = Zᵀ(I - Ŵ)Z.
 """
 
@@ -20,23 +20,23 @@ from ..arrays.threads import map_blocks, row_blocks
 from .points import squared_norms
 
 WEIGHTS = ("kernel", "lae")
-#: Distances of one block of rows to all anchors.
+#: Memory for the distances of one block of rows to all anchors.
 _BLOCK_BYTES = 8_000_000
-#: Slope by which a weight must promise to lower the squared error before it is let in.
+#: Smallest descent of the squared error for which a weight joins the active set.
 _SLOPE = 1e-12
-#: Rounding of a product, relative to the squared lengths of its factors, with room to spare.
+#: Bound of the rounding of a product, relative to the squared norms of its factors.
 _ROUNDING = 2.0**-49
 
 
 @dataclass(frozen=True)
 class AnchorGraph:
-    r"""Anchors and the rule by which rows are joined to them.
+    r"""Anchors and the weights of rows on them.
 
-    "kernel" weights fall with the distance to the s nearest anchors uₖ,
+    "kernel" weights decrease with the distance to the s nearest anchors uₖ,
 
         zₖ ∝ exp(-‖x - uₖ‖² / 2h²),  Σ zₖ = 1,
 
-    and "lae" weights (Local Anchor Embedding) describe the row as a mixture of them,
+    and "lae" weights (Local Anchor Embedding) reconstruct the row as a mixture of them,
 
         min_z ‖x - Σ zₖuₖ‖²  with  zₖ ≥ 0,  Σ zₖ = 1.
 
@@ -45,11 +45,11 @@ class AnchorGraph:
     anchors : ndarray of shape (m, d)
         The anchors uₖ.
     n_neighbors : int
-        s ≤ m, anchors a row is joined to.
+        s ≤ m, the number of anchors of a row.
     weights : {"kernel", "lae"}
-        The rule.
+        Type of weights.
     bandwidth : float or None
-        h, of kernel weights.
+        h of kernel weights.
 
     References
     ----------
@@ -99,7 +99,7 @@ class AnchorGraph:
         """Return the s nearest anchors of each row, and squared distances or "lae" weights."""
         m, s = len(self.anchors), self.n_neighbors
         index, local = np.empty((X.shape[0], s), dtype=np.int32), np.empty((X.shape[0], s))
-        centre = self.anchors.mean(axis=0)  # around it products lose the fewest digits
+        centre = self.anchors.mean(axis=0)  # centring keeps the digits of the products
         U = self.anchors - centre
         squares, shift = np.einsum("ij,ij->i", U, U), U @ centre
         gram = U @ U.T if self.weights == "lae" else None
@@ -119,7 +119,7 @@ class AnchorGraph:
             if gram is None:
                 local[rows] = np.maximum(norms[:, None] - 2 * products + squares[nearest], 0.0)
                 return
-            # Gram matrices of the differences uₖ - x, kept positive where they are rounding.
+            # Gram matrices of the differences uₖ - x, kept positive definite in spite of rounding.
             G = gram[nearest[:, :, None], nearest[:, None, :]]
             G += norms[:, None, None] - products[:, :, None] - products[:, None, :]
             rounding = _ROUNDING * s * (size[:, None] + squares[nearest])
@@ -135,18 +135,19 @@ class AnchorGraph:
         starts = s * np.arange(n + 1, dtype=np.int64)
         Z = sp.csr_array((weights.ravel(), index.ravel(), starts), shape=(n, len(self.anchors)))
         Z.sort_indices()
-        Z.eliminate_zeros()  # an anchor without weight joins nothing
+        Z.eliminate_zeros()  # a weight of zero is no connection
         return Z
 
 
 def kernel_weights(squared: np.ndarray, bandwidth: float) -> np.ndarray:
     """Return exp(-d²/2h²), scaled to sum one in each row, from squared distances (n, s).
 
-    However far a row is, its nearest anchor has weight; with h = 0 only the nearest have.
+    The nearest anchor of a distant row still has a positive weight. With h = 0 only the nearest
+    anchors have one.
     """
-    beyond = squared - squared.min(axis=1, keepdims=True)
-    with np.errstate(over="ignore"):  # an infinite ratio is a weight of 0, as it should be
-        scaled = beyond / (2 * bandwidth**2) if bandwidth > 0 else np.where(beyond > 0, np.inf, 0.0)
+    excess = squared - squared.min(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):  # an infinite ratio correctly gives a weight of 0
+        scaled = excess / (2 * bandwidth**2) if bandwidth > 0 else np.where(excess > 0, np.inf, 0.0)
     weights = np.exp(-scaled)
     return weights / weights.sum(axis=1, keepdims=True)
 
@@ -155,22 +156,22 @@ def simplex_weights(G: np.ndarray) -> np.ndarray:
     """Return argmin zᵀGz over z ≥ 0, Σz = 1, for many positive semi-definite G (n, s, s) at once.
 
     The same z, up to its sum, minimises uᵀGu + c(1 - Σu)² over u ≥ 0 for any c > 0: along u = tz
-    the least value cq / (c + q) grows with q = zᵀGz. That is non-negative least squares, solved by
-    the active-set method of Lawson and Hanson, exact after a few steps; here the steps of
-    all rows are taken together. Cost: about s solves of s equations a row.
+    the minimum cq / (c + q) increases with q = zᵀGz. That is a non-negative least-squares problem,
+    solved by the active-set method of Lawson and Hanson, which is exact after a few steps. The
+    steps of all rows are done together. Cost: about s solves of s equations per row.
     """
     n, s = G.shape[:2]
     scale = np.einsum("kii->k", G) / s
-    # A touch of the identity decides between equal anchors.
+    # A small multiple of the identity makes the weights of equal anchors unique.
     H = G / np.where(scale > 0, scale, 1.0)[:, None, None] + 1.0 + 1e-13 * np.eye(s)
     u, chosen = np.zeros((n, s)), np.zeros((n, s), dtype=bool)
     rows = np.arange(n)
-    for _ in range(3 * s):  # what is customary; every step lowers the error and is feasible
+    for _ in range(3 * s):  # the usual limit; every step is feasible and decreases the error
         slope = 1.0 - np.einsum("kij,kj->ki", H[rows], u[rows])
         slope[chosen[rows]] = -np.inf
         best = slope.argmax(axis=1)
-        wanting = slope[np.arange(len(rows)), best] > _SLOPE
-        rows, best = rows[wanting], best[wanting]
+        improvable = slope[np.arange(len(rows)), best] > _SLOPE
+        rows, best = rows[improvable], best[improvable]
         if len(rows) == 0:
             break
         chosen[rows, best] = True
@@ -179,7 +180,7 @@ def simplex_weights(G: np.ndarray) -> np.ndarray:
 
 
 def _solve_chosen(H: np.ndarray, u: np.ndarray, chosen: np.ndarray, rows: np.ndarray) -> None:
-    """Move u of these rows to the least squares over the chosen entries, dropping negative ones."""
+    """Solve the least squares of these rows over the chosen entries, dropping negative ones."""
     identity = np.eye(H.shape[1], dtype=bool)
     while len(rows):
         free = chosen[rows]
@@ -198,8 +199,8 @@ def _solve_chosen(H: np.ndarray, u: np.ndarray, chosen: np.ndarray, rows: np.nda
 
 
 def _smallest(values: np.ndarray, s: int) -> np.ndarray:
-    """Return the places of the s smallest values of each row, ascending; overwrites the values."""
-    # A few passes of argmin take a fraction of the time of one partition.
+    """Return the indices of the s smallest values of each row, ascending; overwrites the values."""
+    # A few passes of argmin are much faster than one partition.
     found = np.empty((len(values), s), dtype=np.intp)
     every = np.arange(len(values))
     for k in range(s):
@@ -209,7 +210,7 @@ def _smallest(values: np.ndarray, s: int) -> np.ndarray:
 
 
 def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
-    """Return L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ), dense (m, m): aᵀL̃a is the roughness of Za.
+    """Return L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ), dense (m, m): aᵀL̃a is the smoothness term of Za.
 
     Liu, He & Chang (2010). An anchor without rows has a row of zeros. Cost: n·s² + m³
     operations.
@@ -221,7 +222,7 @@ def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
 
 
 def anchor_components(Z: sp.csr_array) -> np.ndarray:
-    """Return the number of each anchor's connected component of the graph, shape (m,)."""
+    """Return the index of the connected component of each anchor, shape (m,)."""
     return connected_components(Z.T @ Z, directed=False)[1]
 
 

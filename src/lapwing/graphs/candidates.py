@@ -1,7 +1,8 @@
-"""Candidates for the nearest neighbours: fast rounded searches that keep a few more than asked.
+"""Candidates for the nearest neighbours: fast searches in rounded arithmetic.
 
-Tiles of distances filtered against the worst candidate so far, or a k-d tree in few dimensions.
-Says how exact the distances are and leaves the verdict to the caller.
+Tiles of distances are filtered against the worst candidate so far; in few dimensions a k-d tree is
+used. More candidates than neighbours are kept, with the accuracy of their distances, and the caller
+decides which rows need a second search.
 """
 
 from __future__ import annotations
@@ -23,9 +24,20 @@ TILES_PER_TASK = 8  # the left factor of a strip is prepared once per task
 
 @dataclass
 class Candidates:
-    """For each row the nearest others by rounded squared distance, sorted.
+    """The nearest other rows of each row by rounded squared distance, sorted.
 
-    Distances and reach are in the units of the search, which may scale the rows.
+    Attributes
+    ----------
+    squared : ndarray of shape (n, kept)
+        Squared distances, in the units of the search, which may scale the rows.
+    index : ndarray of shape (n, kept)
+        Indices of the candidates.
+    reach : ndarray of shape (n,)
+        Norms of the rows, in the same units, enlarged by the error of centring.
+    n_terms : int
+        Number of terms of an inner product.
+    roundoff : float
+        Unit roundoff of the arithmetic.
     """
 
     squared: np.ndarray
@@ -42,17 +54,17 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
     n = len(points)
     distance, index = cKDTree(X).query(X, k=kept + 1, workers=n_threads())
     is_self = index == np.arange(n)[:, None]
-    is_self[~is_self.any(axis=1), kept] = True  # too many equal rows: drop the farthest instead
+    is_self[~is_self.any(axis=1), kept] = True  # many duplicate rows: drop the farthest instead
     squared = distance[~is_self].reshape(n, kept) ** 2
     reach = frame.reach(np.sqrt(np.einsum("ij,ij->i", X, X)), DOUBLE)
     return Candidates(squared, index[~is_self].reshape(n, kept), reach, points.n_features, DOUBLE)
 
 
 def tile_candidates(points: Points, kept: int, block_size: int | None = None) -> Candidates:
-    """Candidates from tiles; each pair of rows is multiplied once and serves both."""
+    """Candidates from tiles; each tile serves its rows and its columns."""
     n = len(points)
-    # In random order the first tiles are a random sample: they set thresholds that already drop
-    # nearly everything that follows, even where the input is sorted by class.
+    # In random order the first tiles are a random sample, whose thresholds discard nearly all
+    # later entries, even if the input is sorted by class.
     order = np.random.default_rng(0).permutation(n)
     tiles, block_size = choose_tiles(points, order, block_size or BLOCK_SIZE)
     blocks = row_blocks(n, block_size)
@@ -78,8 +90,8 @@ def tile_candidates(points: Points, kept: int, block_size: int | None = None) ->
             if i == j:
                 np.fill_diagonal(tile, np.inf)
             else:
-                best[j].offer(tile.T, rows.start)
-            best[i].offer(tile, columns.start)
+                best[j].update(tile.T, rows.start)
+            best[i].update(tile, columns.start)
 
     map_blocks(search, tasks)
     squared = np.empty((n, kept), dtype=tiles.dtype)
@@ -94,7 +106,7 @@ def tile_candidates(points: Points, kept: int, block_size: int | None = None) ->
 
 
 class _Best:
-    """The ``kept`` smallest values offered so far to each row of one block."""
+    """The ``kept`` smallest values of each row of one block so far."""
 
     def __init__(self, n_rows: int, kept: int, dtype: npt.DTypeLike) -> None:
         self.value = np.full((n_rows, kept), np.inf, dtype=dtype)
@@ -102,10 +114,10 @@ class _Best:
         self.threshold = np.full(n_rows, np.inf, dtype=dtype)
         self._lock = threading.Lock()
 
-    def offer(self, tile: np.ndarray, first: int) -> None:
-        """Take what beats a row's worst; column j of the tile is the point ``first + j``."""
+    def update(self, tile: np.ndarray, first: int) -> None:
+        """Insert smaller values; column j of the tile is the point ``first + j``."""
         if np.isinf(self.threshold).any():
-            self._offer_all(tile, first)
+            self._update_all(tile, first)
             return
         if tile.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(tile < self.threshold[:, None]), tile.shape[1])
@@ -119,18 +131,19 @@ class _Best:
         value = tile[row, column]
         counts = np.bincount(row, minlength=len(tile))
         active = np.flatnonzero(counts)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         line = np.repeat(np.arange(len(active)), counts[active])
         kept = self.value.shape[1]
         values = np.full((len(active), kept + counts.max()), np.inf, dtype=tile.dtype)
         indices = np.zeros(values.shape, dtype=np.int32)
-        values[line, kept + place], indices[line, kept + place] = value, column + first
+        values[line, kept + position] = value
+        indices[line, kept + position] = column + first
         with self._lock:
             values[:, :kept], indices[:, :kept] = self.value[active], self.index[active]
             self._keep_smallest(active, values, indices)
 
-    def _offer_all(self, tile: np.ndarray, first: int) -> None:
-        """Without thresholds nothing can be filtered: partition whole strips of the tile."""
+    def _update_all(self, tile: np.ndarray, first: int) -> None:
+        """Partition whole strips of the tile, as long as there are no thresholds to filter by."""
         kept = self.value.shape[1]
         for rows in row_blocks(len(tile), 128):
             part = np.ascontiguousarray(tile[rows])

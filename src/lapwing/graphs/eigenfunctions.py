@@ -1,9 +1,9 @@
-"""Smooth functions on the density of the rows, found one principal axis at a time.
+"""Smooth functions with respect to the density of the rows, for one principal axis at a time.
 
-As rows become many, eigenvectors of the normalised graph Laplacian become eigenfunctions of an
-operator that depends on the density alone. If the density is a product over the axes, functions
-of one coordinate are among them, and a histogram of that coordinate is all they need: no graph is
-built, and values on new rows are interpolated. Knows no labels.
+As the number of rows grows, eigenvectors of the normalised graph Laplacian converge to
+eigenfunctions of an operator that depends on the density only. If the density is a product over the
+axes, functions of one coordinate are among them, and they follow from a histogram of that
+coordinate: no graph is built, and values on new rows are interpolated. Knows no labels.
 
 Notation: s the centres of the bins of one coordinate, p their shares of the rows, P = diag(p),
 W̃ the affinity of the centres, σ eigenvalues.
@@ -19,17 +19,17 @@ from scipy.linalg import eigh
 
 from ..arrays.threads import map_blocks, row_blocks
 
-#: Of the standard deviation along the first axis; the width of the affinity if none is given.
+#: Default width of the affinity relative to the standard deviation along the first axis.
 _RELATIVE_BANDWIDTH = 0.2
-#: Axes of a smaller share of the first one's variance hold rounding only.
+#: Axes with a smaller share of the variance of the first one are rounding.
 _RANK = 1e-12
-#: Rows made double at once by one thread.
+#: Memory for the rows that one thread converts to double precision at a time.
 _BLOCK_BYTES = 8_000_000
 
 
 @dataclass(frozen=True)
 class EigenfunctionBasis:
-    """The constant, and the smoothest functions of one principal coordinate each.
+    """The constant and the smoothest functions of a single principal coordinate.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class EigenfunctionBasis:
     eigenvalues : ndarray of shape (1 + k,)
         σ, ascending; 0 for the constant, which comes first.
     functions : tuple of k (int, ndarray, ndarray)
-        Number of the axis, centres of its bins, and values there.
+        Index of the axis, centres of its bins, and values there.
 
     References
     ----------
@@ -68,7 +68,7 @@ class EigenfunctionBasis:
         """Return the basis of these rows.
 
         Cost: n·d² operations for the axes (n²·d if there are fewer rows than columns), two more
-        passes over the rows and an eigenproblem of ``n_bins`` bins an axis; memory d² + a block.
+        passes over the rows, and an eigenproblem of ``n_bins`` bins per axis; memory d² + a block.
         """
         mean = X.mean(axis=0, dtype=np.float64)
         axes, deviations = principal_axes(X, mean, n_components)
@@ -76,7 +76,7 @@ class EigenfunctionBasis:
             bandwidth = _RELATIVE_BANDWIDTH * float(deviations.max(initial=0.0)) or 1.0
         sigmas, functions = [], []
         for axis, (centres, counts) in enumerate(_histograms(X, mean, axes, n_bins)):
-            filled = counts > 0  # a bin without rows carries no weight: leave it out
+            filled = counts > 0  # bins without rows have no weight and are left out
             if filled.sum() < 2:
                 continue
             points = centres[filled]
@@ -91,7 +91,7 @@ class EigenfunctionBasis:
         return cls(mean, axes, bandwidth, eigenvalues, tuple(functions[i] for i in smoothest))
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return the functions at any rows, shape (n, 1 + k); flat beyond the histogram."""
+        """Return the functions at any rows, shape (n, 1 + k); constant outside the histogram."""
         T = (X - self.mean) @ self.axes
         U = np.ones((len(X), 1 + len(self.functions)))
         for k, (axis, points, values) in enumerate(self.functions, start=1):
@@ -106,7 +106,7 @@ class EigenfunctionBasis:
 def coordinate_eigenfunctions(
     points: np.ndarray, density: np.ndarray, bandwidth: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the smooth functions of one coordinate, the smoothest first, without the constant.
+    r"""Return the eigenfunctions of one coordinate, the smoothest first, without the constant.
 
     They solve
 
@@ -120,20 +120,20 @@ def coordinate_eigenfunctions(
     points : array of shape (B,)
         Centres s of the bins.
     density : array of shape (B,)
-        Shares of the rows, or their numbers; all positive.
+        Shares or counts of the rows; all positive.
     bandwidth : float
         ε > 0.
 
     Returns
     -------
     sigma : ndarray of shape (B - 1,)
-        Eigenvalues, from 0 (no smoother than the constant) to 2.
+        Eigenvalues, from 0 (as smooth as the constant) to 2.
     values : ndarray of shape (B, B - 1)
-        The functions g at the points, of mean square one under the density.
+        The functions g at the points, with mean square one under the density.
 
     Examples
     --------
-    Under a uniform density they are cosines, here of half a period:
+    Under a uniform density they are cosines; the first has half a period:
 
     >>> import numpy as np
     >>> from lapwing.graphs.eigenfunctions import coordinate_eigenfunctions
@@ -143,13 +143,13 @@ def coordinate_eigenfunctions(
     True
     """
     p = density / density.sum()
-    with np.errstate(over="ignore"):  # far bins: the affinity is 0
+    with np.errstate(over="ignore"):  # distant bins: the affinity is 0
         W = np.exp(-0.5 * ((points[:, None] - points) / bandwidth) ** 2)
     A = p[:, None] * W * p
     root = np.sqrt(A.sum(axis=1))
     constant = root / np.linalg.norm(root)
-    # Lifted above all others (σ ≤ 2), the constant mixes with none of them, not even where the
-    # density falls into parts and σ = 0 several times.
+    # The eigenvalue of the constant is raised above all others (σ ≤ 2), so that it does not mix
+    # with them, not even if the density has several components and σ = 0 is multiple.
     S = 4.0 * np.outer(constant, constant) - A / root[:, None] / root
     S[np.diag_indices(len(S))] += 1.0
     sigma, vectors = eigh(S, subset_by_index=[0, len(S) - 2])
@@ -165,7 +165,7 @@ def principal_axes(
     if d <= n:
         parts = map_blocks(lambda rows: _gram(X[rows] - mean), _blocks(X))
         variances, vectors = eigh(np.sum(parts, axis=0) / n)
-    else:  # the same from the products of the few rows
+    else:  # fewer rows than columns: from the Gram matrix of the rows
         centred = X - mean
         variances, vectors = eigh(centred @ centred.T / n)
         vectors = centred.T @ vectors
@@ -181,13 +181,13 @@ def _gram(A: np.ndarray) -> np.ndarray:
 def _histograms(
     X: np.ndarray, mean: np.ndarray, axes: np.ndarray, n_bins: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return centres of equal bins from the least to the greatest, and counts, for each axis."""
+    """Return centres of equal bins between the extremes, and counts, for each axis."""
 
-    def reach(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def extremes_of(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         T = (X[rows] - mean) @ axes
         return T.min(axis=0), T.max(axis=0)
 
-    extremes = map_blocks(reach, _blocks(X))
+    extremes = map_blocks(extremes_of, _blocks(X))
     low = np.min([e[0] for e in extremes], axis=0)
     high = np.max([e[1] for e in extremes], axis=0)
 

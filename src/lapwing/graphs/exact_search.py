@@ -1,8 +1,9 @@
 """Exact nearest neighbours of every row among the others.
 
-Two stages. Fast rounded tiles leave a few more candidates per row than asked for. A bound on the
-rounding error then tells which rows are settled: their candidates are ranked by exact float64
-distances. The other rows are searched again in float64. Knows nothing about graphs or weights.
+The search has two stages. Fast tiles in rounded arithmetic give a few more candidates per row than
+neighbours. A bound on the rounding error certifies rows whose candidates contain all neighbours:
+these candidates are ranked by exact float64 distances. Other rows are searched again in float64.
+Knows nothing about graphs or weights.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from .tiles import DOUBLE, Frame, distance_ceiling, distance_error
 
 logger = logging.getLogger(__name__)
 
-TREE_FEATURES = 8  # up to here a k-d tree beats tiles
-REDO_BYTES = 32_000_000  # float64 distances held at once by one thread in the second stage
+TREE_FEATURES = 8  # number of columns up to which a k-d tree is faster than tiles
+REDO_BYTES = 32_000_000  # float64 distances of one thread in the second stage
 
 
 def exact_neighbors(
@@ -29,8 +30,8 @@ def exact_neighbors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest other rows of every row: squared distances (float64) and indices.
 
-    Sorted by distance, ties by index. The row itself is excluded by its index, so equal rows are
-    neighbours at distance 0. Costs n^2 / 2 row products, and memory for one float32 copy of the
+    Sorted by distance, ties by index. The row itself is excluded by its index, so duplicate rows
+    are neighbours at distance 0. Cost: n^2 / 2 row products, and memory for one float32 copy of the
     rows plus a few tiles.
     """
     n = len(points)
@@ -42,7 +43,7 @@ def exact_neighbors(
     nearest = candidates.squared[:, k - 1].astype(np.float64)
     ceiling = distance_ceiling(candidates.n_terms, candidates.roundoff, candidates.reach, nearest)
     error = distance_error(candidates.n_terms, candidates.roundoff, candidates.reach, ceiling)
-    # A true neighbour is never computed as farther than this.
+    # The computed distance of a true neighbour never exceeds this limit.
     limit = nearest + 2 * error
     settled = candidates.squared[:, -1] > limit
     if kept == n - 1:
@@ -148,7 +149,7 @@ def _duplicate_neighbors(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Groups of more than k duplicate rows with their neighbours: the first others of the group.
 
-    Nothing can beat distance 0, and comparing all pairs of a large group would be wasted.
+    Their distance is 0, so no other row can be nearer, and no pairs need to be compared.
     """
     for equal in duplicate_groups(points.X, rows, least=k + 1):
         head = np.tile(equal[: k + 1], (len(equal), 1))

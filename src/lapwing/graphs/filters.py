@@ -1,7 +1,7 @@
 """Polynomials of a graph Laplacian, applied by sparse products, and a bound of its spectrum.
 
-Both the Green's function of the solvers and the eigenvectors of the graph are made of them. Knows
-the Laplacian only: no data, no kernels, no labels.
+The Green's function of the solvers and the eigenvectors of the graph are computed with them. Knows
+only the Laplacian: no data, no kernels, no labels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators import Operator
 
-#: Columns filtered at a time: n × 16 numbers stay in cache for n in the ten thousands.
+#: Number of columns filtered at a time: n × 16 numbers stay in cache for n of the order of 10⁴.
 _COLUMN_BLOCK = 16
 
 
@@ -27,7 +27,7 @@ class GraphFilter:
     upper : float
         Upper bound of the spectrum.
     coefficients : ndarray of shape (degree + 1,) or (degree + 1, k)
-        Chebyshev coefficients on [0, upper]; k columns give k polynomials of one recurrence.
+        Chebyshev coefficients on [0, upper]; k columns give k polynomials from one recurrence.
     """
 
     def __init__(self, laplacian: Operator, upper: float, coefficients: np.ndarray) -> None:

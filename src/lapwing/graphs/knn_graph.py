@@ -1,7 +1,7 @@
-"""The neighbour graph as an object that can be shared, kept, inspected and grid-searched.
+"""The neighbour graph as an object that can be shared, stored, inspected and grid-searched.
 
-Joins neighbours, weights and Laplacian into one scikit-learn estimator. Knows no labels and no
-kernels; with a precomputed Gram matrix it only reads distances from it.
+Combines neighbours, weights and Laplacian in one scikit-learn estimator. Knows no labels and no
+kernels; from a precomputed Gram matrix it only reads distances.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class KNNGraph(BaseEstimator):
     bandwidth : "mean" or float, default="mean"
         Sigma of the heat weights. ``"mean"`` is the mean distance to the neighbours over all rows.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        ``"cosine"`` compares directions: rows are scaled to unit length and the heat weights see
+        ``"cosine"`` compares directions: rows are scaled to unit length and the heat weights use
         the distance of unit vectors, d^2 = 2 (1 - cos). A row of zeros has cosine 0, so d^2 = 2,
         with every other row. With ``"precomputed"``, X is a Gram matrix (n, n) and
         d(i, j)^2 = K_ii + K_jj - 2 K_ij.
     normalized : bool, default=True
-        Which Laplacian.
+        Whether the Laplacian is normalised.
     power : int, default=1
-        ``laplacian_`` is L to this power, applied ``power`` times and never multiplied out.
+        ``laplacian_`` is L to this power, applied ``power`` times and never formed.
     backend : {"auto", "exact", "approximate"}, default="auto"
-        Neighbour search. ``"auto"`` is exact up to 100 000 rows; above, it is approximate where
+        Neighbour search. ``"auto"`` is exact up to 100 000 rows; above, it is approximate if
         the rows are dense and usearch is installed (``pip install "lapwing[approx]"``).
 
     Attributes
@@ -90,7 +90,7 @@ class KNNGraph(BaseEstimator):
     Notes
     -----
     A clone keeps the fit and shares its arrays, so a grid search over other parameters does not
-    build the graph again; :meth:`fitted_to` tells whether the fit still belongs to the data and
+    build the graph again; :meth:`fitted_to` checks whether the fit still belongs to the data and
     the parameters. Exact search costs n^2 / 2 row products.
 
     Examples
@@ -131,7 +131,7 @@ class KNNGraph(BaseEstimator):
         X : array or CSR matrix of shape (n, d), or Gram matrix (n, n)
             The rows, labelled and unlabelled alike.
         y : ignored
-            Present for scikit-learn's sake.
+            Present for API consistency.
 
         Returns
         -------
@@ -195,10 +195,10 @@ class KNNGraph(BaseEstimator):
         return graph
 
     def fitted_to(self, X: Any) -> bool:
-        """Whether the graph is fitted to X with the parameters it has now.
+        """Whether the graph is fitted to X with its current parameters.
 
-        Compares shape, type and a checksum of the values; for a graph made from an affinity the
-        number of rows. Costs one pass over X.
+        Compares shape, type and a checksum of the values; for a graph made from an affinity, only
+        the number of rows. Cost: one pass over X.
         """
         if not hasattr(self, "affinity_") or self._fitted_params != self.get_params(deep=False):
             return False
@@ -210,8 +210,8 @@ class KNNGraph(BaseEstimator):
     def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
         """The k smallest eigenvalues of the Laplacian L, with their eigenvectors.
 
-        Those of L itself, whatever the ``power``. They are kept, and shared with clones, until
-        the next fit: only more pairs or a smaller ``tol`` cost anything again.
+        These are the eigenpairs of L itself, whatever the ``power``. They are cached and shared
+        with clones until the next fit: only more pairs or a smaller ``tol`` are computed again.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class KNNGraph(BaseEstimator):
         check_request(self.n_samples_, k, tol)
         kept = self._spectrum
         if not kept or len(kept["values"]) < k or kept["tol"] > tol:
-            # Never less than before: asking in turn for many pairs and for good ones costs once.
+            # At least as many and as accurate as before, so that alternating requests cost once.
             most, best = (max(k, len(kept["values"])), min(tol, kept["tol"])) if kept else (k, tol)
             values, vectors = smallest_eigenpairs(self.laplacian_, most, tol=best)
             values.setflags(write=False)
@@ -262,7 +262,7 @@ class KNNGraph(BaseEstimator):
         )
         self.laplacian_ = laplacian if self.power == 1 else PowerOperator(laplacian, self.power)
         self.n_samples_ = W.shape[0]
-        self._spectrum: dict[str, Any] = {}  # shared by clones; a new fit starts a new one
+        self._spectrum: dict[str, Any] = {}  # cache, shared by clones until a new fit
         self._checksum = checksum
         self._fitted_params = self.get_params(deep=False)
 

@@ -1,7 +1,7 @@
-"""Nearest neighbours of every row among the other rows, one entrance for all metrics.
+"""Nearest neighbours of every row among the other rows, for all metrics.
 
-Chooses between exact and approximate search and translates metrics into Euclidean distances
-between points. Knows nothing about graphs or weights.
+Chooses between exact and approximate search and reduces metrics to Euclidean distances between
+points. Knows nothing about graphs or weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 METRICS = ("euclidean", "cosine", "precomputed")
 BACKENDS = ("auto", "exact", "approximate")
-APPROXIMATE_ROWS = 100_000  # about where both searches of 784 columns take the same time
+APPROXIMATE_ROWS = 100_000  # where both searches take about the same time with 784 columns
 LARGEST_VALUE = 1e150  # squares of larger values overflow
 
 
@@ -33,17 +33,17 @@ def nearest_neighbors(
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d); a Gram matrix (n, n) for ``"precomputed"``
-        The rows. Sparse rows are never made dense as a whole.
+        The rows. Sparse rows are converted to dense ones in blocks only.
     k : int
-        Number of neighbours, 1 <= k < n. The row itself is excluded by its index, so equal rows
-        are neighbours at distance 0.
+        Number of neighbours, 1 <= k < n. The row itself is excluded by its index, so duplicate
+        rows are neighbours at distance 0.
     metric : {"euclidean", "cosine", "precomputed"}
         ``"cosine"`` gives 1 - cos; a row of zeros is at distance 1 from every other row.
         ``"precomputed"`` takes a Gram matrix: d(i, j)^2 = K_ii + K_jj - 2 K_ij.
     backend : {"auto", "exact", "approximate"}
         ``"exact"`` finds the neighbours that float64 arithmetic finds. ``"approximate"`` needs
-        the package usearch and dense rows. ``"auto"`` is approximate above 100 000 dense rows
-        where usearch is installed, else exact.
+        the package usearch and dense rows. ``"auto"`` is approximate for more than 100 000 dense
+        rows if usearch is installed, and exact otherwise.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def nearest_neighbors(
 
 
 def resolve_backend(X: Any, metric: str, backend: str) -> str:
-    """``"exact"`` or ``"approximate"``: what ``backend`` means for these rows."""
+    """Return ``"exact"`` or ``"approximate"``, the meaning of ``backend`` for these rows."""
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {BACKENDS}, got {backend!r}.")
     possible = metric != "precomputed" and not sp.issparse(X)
@@ -148,7 +148,7 @@ def _approximate(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
     rows = np.arange(n)
     centre = points.dense(slice(0, min(n, 1024))).mean(axis=0)
     for part in row_blocks(n, 8192):
-        # One thread: the index, and so the graph, then depends on the data alone.
+        # One thread, so that the index, and with it the graph, depends on the data only.
         block = (points.dense(part) - centre).astype(np.float32)
         index.add(rows[part], block, threads=1)
 
@@ -182,13 +182,13 @@ def _approximate(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cosine_neighbors(X: Any, k: int, search: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors satisfy |u - v|^2 = 2 (1 - cos); rows of zeros are merged in afterwards."""
+    """Search unit vectors, for which |u - v|^2 = 2 (1 - cos), and then insert rows of zeros."""
     n = X.shape[0]
     zero = np.flatnonzero(squared_norms(X) == 0)
     rest = np.setdiff1d(np.arange(n), zero)
     distances = np.full((n, k), 1.0)
     indices = np.tile(np.arange(k), (n, 1))
-    # A row of zeros is equally far from all: its neighbours are the first other rows.
+    # A row of zeros has the same distance from all: its neighbours are the first other rows.
     indices[zero] += indices[zero] >= zero[:, None]
     found = min(k, len(rest) - 1)
     near = np.empty((len(rest), 0)), np.empty((len(rest), 0), dtype=np.intp)
@@ -234,7 +234,7 @@ def _check_gram(K: np.ndarray) -> None:
         )
     if K.diagonal().min() < 0:
         raise ValueError(
-            "The Gram matrix has a negative diagonal entry, so it is no kernel matrix. "
+            "The Gram matrix has a negative diagonal entry, so it is not a kernel matrix. "
             "For a matrix of similarities use KNNGraph.from_affinity."
         )
     scale = float(K.diagonal().max())

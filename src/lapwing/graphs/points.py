@@ -1,7 +1,7 @@
-"""The rows between which neighbours are sought, dense or CSR, raw or scaled to unit length.
+"""The rows of a neighbour search, dense or CSR, as given or scaled to unit length.
 
-Gives rows and pair distances in double precision straight from the input, so that every search
-can settle its candidates on the same exact numbers. Knows nothing about how candidates are found.
+Computes rows and distances of pairs in double precision directly from the input, so that every
+search ranks its candidates by the same numbers. Knows nothing about how candidates are found.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-CHUNK_BYTES = 8_000_000  # temporaries stay near the cache
+CHUNK_BYTES = 8_000_000  # temporary arrays of about the size of the cache
 
 
 class Points:
@@ -23,7 +23,7 @@ class Points:
         self.inverse_norms = None
         if unit_length:
             self.inverse_norms = 1.0 / np.sqrt(squared_norms(X))
-            if self.sparse:  # no larger than X itself, and scaling once is cheaper
+            if self.sparse:  # takes no more memory than X, and scaling once is cheaper
                 self.X = sp.diags_array(self.inverse_norms).tocsr() @ X
                 self.inverse_norms = None
 
@@ -47,7 +47,7 @@ class Points:
     def squared_distances(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Squared distance of each pair ``(rows[i], others[i])`` from the float64 differences.
 
-        Differences first, squares after: equal rows are exactly 0 apart, whatever their offset.
+        Squares of differences: the distance of duplicate rows is exactly 0, whatever their offset.
         """
         result = np.empty(len(rows))
         width = max(1, self.X.nnz // max(len(self), 1)) if self.sparse else self.n_features
@@ -65,7 +65,7 @@ class Points:
         return result
 
     def _dense_like_input(self, rows: np.ndarray) -> np.ndarray:
-        # Subtracting float32 from float64 in place converts on the fly, one copy less.
+        # Subtracting float32 from float64 in place converts on the fly and saves a copy.
         return self.X[rows] if self.inverse_norms is None else self.dense(rows)
 
 

@@ -1,8 +1,8 @@
 """The smoothest functions of a graph: the eigenvectors of its smallest Laplacian eigenvalues.
 
-Chen, Tsang & Xu (2012, Section III-B) let such functions stand for the whole graph. All of them
-cost n³; the first few cost sparse products only. Knows the Laplacian only: no data, no kernels,
-no labels.
+Chen, Tsang & Xu (2012, Section III-B) approximate the whole graph by such functions. All of them
+cost n³ operations, the first few only sparse products. Knows only the Laplacian: no data, no
+kernels, no labels.
 
 Notation: L Laplacian, N its known null space, V and σ its eigenvectors and eigenvalues.
 """
@@ -21,13 +21,14 @@ from .filters import GraphFilter, spectrum_bound
 
 METHODS = ("auto", "dense", "chebyshev")
 
-#: Eigenvalues below this share of the spectrum count as this share in the tolerance: to resolve
-#: them better takes products in proportion to the inverse root of the share.
+#: Eigenvalues below this share of the spectrum count as this share in the tolerance: the number of
+#: products to resolve smaller ones is proportional to the inverse root of the share.
 FLOOR = 1e-3
-#: Up to this size, or from this share of all pairs, a dense decomposition is the fastest.
+#: Number of rows up to which, and share of all pairs from which, a dense decomposition is fastest.
 _DENSE_SIZE, _DENSE_SHARE = 500, 0.25
-#: How far a filter raises eigenvalue 0 over the unwanted ones: more would cost digits.
+#: Largest amplification of eigenvalue 0 over the unwanted ones: more would cost digits.
 _GAIN = 1e4
+#: Largest number of filtered subspace iterations.
 _SWEEPS = 60
 
 
@@ -50,27 +51,28 @@ def smallest_eigenpairs(
     Parameters
     ----------
     laplacian : Operator
-        L, symmetric positive semi-definite. Of a power Lᵖ the base L is used. The vectors of its
-        ``null_space`` are taken as they are, those of the largest components first, and only the
+        L, symmetric positive semi-definite. For a power Lᵖ the base L is used. The vectors of its
+        ``null_space`` are used as they are, those of the largest components first, and only the
         others are computed.
     k : int
         Number of pairs, less than the number of rows.
     tol : float, default=1e-2
-        Tolerance as above, from 1e-8 to below 1. Whatever it is, the vectors are orthonormal and
+        Tolerance as above, at least 1e-8 and below 1. In any case the vectors are orthonormal and
         the values are their Rayleigh quotients vᵀLv.
     method : {"auto", "dense", "chebyshev"}, default="auto"
         ``"dense"`` decomposes the full matrix and is exact. ``"chebyshev"`` is filtered subspace
         iteration, which finds all copies of a multiple eigenvalue. ``"auto"`` is ``"dense"`` for at
         most 500 rows or at least n / 4 pairs, and ``"chebyshev"`` otherwise.
     rng : numpy.random.Generator, optional
-        For the start; by default seeded with 0.
+        For the initial vectors; by default seeded with 0.
 
     Returns
     -------
     values : ndarray of shape (k,)
         Ascending, not negative.
     vectors : ndarray of shape (n, k)
-        Orthonormal columns. The largest entry of each in size, the first of equals, is positive.
+        Orthonormal columns. The entry of largest absolute value of each, the first if there are
+        several, is positive.
 
     Examples
     --------
@@ -100,13 +102,13 @@ def smallest_eigenpairs(
 
 
 def check_request(n: int, k: int, tol: float, method: str = "auto") -> None:
-    """Raise ValueError, saying what to do, for what a graph of n rows cannot give."""
+    """Raise ValueError if the request is not possible for a graph of n rows."""
     if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
         raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
     if k >= n:
         raise ValueError(
-            f"k={k} eigenpairs asked for, but the graph has {n} rows: ask for at most {n - 1}, or "
-            "take all of them from numpy.linalg.eigh(laplacian @ numpy.eye(n))."
+            f"k={k} eigenpairs were requested, but the graph has {n} rows: request at most "
+            f"{n - 1}, or compute all by numpy.linalg.eigh(laplacian @ numpy.eye(n))."
         )
     if not isinstance(tol, numbers.Real) or not 1e-8 <= tol < 1:
         raise ValueError(f"tol must be at least 1e-8 and less than 1, got {tol!r}.")
@@ -115,7 +117,7 @@ def check_request(n: int, k: int, tol: float, method: str = "auto") -> None:
 
 
 def _null_vectors(laplacian: Operator, k: int) -> np.ndarray:
-    """Return at most k vectors of the known null space, those with most entries first."""
+    """Return at most k vectors of the known null space, those with the most entries first."""
     N = laplacian.null_space
     if N is None:
         return np.zeros((laplacian.shape[0], 0))
@@ -133,7 +135,7 @@ def _dense(
     laplacian: Operator, k: int, upper: float, tol: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     L = laplacian @ np.eye(laplacian.shape[0])
-    if laplacian.null_space is not None:  # out of the way, above all that is wanted
+    if laplacian.null_space is not None:  # shifted above the spectrum
         L += 2 * upper * (laplacian.null_space @ laplacian.null_space.T).toarray()
     return eigh(L, subset_by_index=[0, k - 1])
 
@@ -144,7 +146,7 @@ def _chebyshev(
     """Subspace iteration with polynomials of L that are small on [cut, upper]."""
     n, N = laplacian.shape[0], laplacian.null_space
     rank = n - (0 if N is None else N.shape[1])
-    width = min(k + 8 + k // 5, rank)  # with guards, which speed it up
+    width = min(k + 8 + k // 5, rank)  # with guard vectors, which speed up convergence
     V = rng.standard_normal((n, width))
     cut, degree = upper / 2, 6
     for _ in range(_SWEEPS):
@@ -153,23 +155,24 @@ def _chebyshev(
         excess = _excess(values[:k], residuals[:k], upper, tol)
         if excess <= 1:
             break
-        # Beyond the guards, and clear of a cluster that is wider than they are.
+        # Above the guard vectors, and above a cluster of more eigenvalues than these.
         cut = min(max(values[-1], 1.1 * values[k - 1], FLOOR * upper), 0.95 * upper)
-        # T(x) = cosh(degree · arccosh x) to the left of the cut: as much as may be, or is needed.
+        # T(x) = cosh(degree · arccosh x) below the cut: the degree is as large as needed, within
+        # the largest amplification.
         zero, last = (upper + cut - 2 * np.array([0.0, values[k - 1]])) / (upper - cut)
         most = np.arccosh(_GAIN) / np.arccosh(zero)
         needed = np.arccosh(2 * excess) / np.arccosh(max(last, 1 + 1e-6))
         degree = int(np.ceil(min(most, needed)))
     else:
         warn(
-            f"The eigenvectors miss their tolerance by a factor of {excess:.2g}. "
-            f"Raise tol={tol}, or ask for fewer of them."
+            f"The residuals of the eigenvectors exceed the tolerance by a factor of {excess:.2g}. "
+            f"Raise tol={tol}, or request fewer eigenvectors."
         )
     return values[:k], V[:, :k]
 
 
 def _low_pass(degree: int, cut: float, upper: float) -> np.ndarray:
-    """Return Chebyshev coefficients on [0, upper]: 1 at 0, and as small as can be beyond cut."""
+    """Return Chebyshev coefficients on [0, upper]: 1 at 0, and as small as possible above cut."""
     polynomial = Chebyshev.basis(degree, domain=[cut, upper])
     coefficients: np.ndarray = Chebyshev.interpolate(polynomial, degree, domain=[0, upper]).coef
     return coefficients / float(polynomial(0.0))
@@ -181,10 +184,10 @@ def _excess(values: np.ndarray, residuals: np.ndarray, upper: float, tol: float)
 
 
 def _rayleigh_ritz(laplacian: Operator, V: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the eigenpairs of L seen in the span of V, off the null space, and their residuals."""
+    """Return Ritz pairs of L in the span of V without the null space, and their residuals."""
     Q = np.linalg.qr(laplacian.without_null_space(V))[0]
     again = laplacian.without_null_space(Q)
-    if np.abs(again - Q).max() > 1e-14:  # V had lost rank, and rounding filled it up
+    if np.abs(again - Q).max() > 1e-14:  # V was rank-deficient, and QR added rounding errors
         Q = np.linalg.qr(again)[0]
     LQ = laplacian @ Q
     values, turn = np.linalg.eigh(Q.T @ LQ)

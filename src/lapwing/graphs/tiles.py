@@ -1,8 +1,8 @@
 """Tiles of the matrix of half squared distances, d(i, j)^2 / 2, in rounded arithmetic.
 
-A tile is fast, not exact: each class states the unit roundoff it works in and the reach of every
-row (its norm, plus what centring lost), from which :func:`distance_error` bounds the error of
-any entry. Knows nothing about neighbours.
+A tile is fast, but not exact: each class has the unit roundoff of its arithmetic and the reach of
+every row (its norm, enlarged by the error of centring), from which :func:`distance_error` bounds
+the error of any entry. Knows nothing about neighbours.
 
 Notation: s_i = |x_i|^2, so d(i, j)^2 / 2 = s_i / 2 + s_j / 2 - <x_i, x_j>.
 """
@@ -15,20 +15,20 @@ import scipy.sparse as sp
 from ..arrays.threads import map_blocks, row_blocks
 from .points import CHUNK_BYTES, Points, squared_norms
 
-# Nanoseconds for one multiply-add on one core; only the ratio matters. A product of CSR rows with
-# a dense tile, 0.6 or more, was measured too: one of these two beats it at every density.
+# Nanoseconds for one multiply-add on one core; only the ratio matters. Products of CSR rows with a
+# dense tile, 0.6 or more, are slower than one of these two at every density.
 GEMM_COST, CSR_COST = 0.03, 4.0
 DOUBLE = 2.0**-53  # unit roundoff of float64
-DENSE_BLOCK_BYTES = 32_000_000  # one block of CSR rows made dense
+DENSE_BLOCK_BYTES = 32_000_000  # one block of CSR rows, converted to dense ones
 
 
 def distance_error(
     n_terms: int, roundoff: float, reach: np.ndarray, distance: np.ndarray
 ) -> np.ndarray:
-    """Bound on the error of a computed squared distance no longer than ``distance``.
+    """Bound on the error of a computed squared distance of at most ``distance``.
 
     A neighbour within ``distance`` of a row lies within ``reach + distance`` of the origin, so
-    the bound needs no maximum over all rows and one far outlier does not spoil it.
+    the bound needs no maximum over all rows, which an outlier would enlarge.
     """
     # Sum of n_terms products: n_terms * roundoff * (|x| + |y|)^2; 10 more roundings cover the
     # rounding of the rows and of s; the last term covers underflow.
@@ -39,7 +39,7 @@ def distance_error(
 def distance_ceiling(
     n_terms: int, roundoff: float, reach: np.ndarray, squared: np.ndarray
 ) -> np.ndarray:
-    """Longest true distance whose computed square can be ``squared`` or less."""
+    """Largest true distance whose computed square can be at most ``squared``."""
     root = np.sqrt(1.01 * (n_terms + 10) * roundoff)
     return (np.sqrt(np.maximum(squared, 0)) + 2 * root * reach) / max(1 - root, 0.1)
 
@@ -49,17 +49,17 @@ class Frame:
 
     def __init__(self, points: Points) -> None:
         self.points = points
-        if points.sparse:  # centring would fill the zeros, also those of the products
+        if points.sparse:  # centring would make the rows dense
             self.centre = np.zeros(points.n_features)
             peak = np.abs(points.X.data).max(initial=0.0)
         else:
             n = len(points)
             sample = np.sort(np.random.default_rng(0).permutation(n)[:512])
-            # Any centre is valid; unlike the mean, the median ignores a far outlier.
+            # Any centre is valid; unlike the mean, the median is not affected by an outlier.
             self.centre = np.median(points.dense(sample), axis=0)
             chunks = row_blocks(n, max(1, CHUNK_BYTES // (8 * points.n_features)))
             peak = max(map_blocks(self._peak, chunks))
-        # A power of two: scaling is exact and squares stay far from overflow in float32.
+        # A power of two: scaling is exact, and squares do not overflow in float32.
         self.scale = float(2.0 ** -np.ceil(np.log2(peak))) if peak > 0 else 1.0
 
     def _peak(self, rows: slice) -> float:
@@ -68,7 +68,7 @@ class Frame:
         return float(np.abs(block, out=block).max(initial=0.0))
 
     def rows(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Chosen rows in this frame, float64."""
+        """The chosen rows in this frame, in float64."""
         block = self.points.dense(rows)
         block -= self.centre
         block *= self.scale
@@ -80,10 +80,10 @@ class Frame:
 
 
 class DenseTiles:
-    """Float32 tiles from one matrix product each; rows are taken in the given order.
+    """Float32 tiles from one matrix product each, with the rows in the given order.
 
-    Two more columns carry s/2, so the product is the half squared distance itself and no pass
-    over the tile adds norms. CSR rows are made dense one block at a time.
+    Two additional columns hold s/2, so that the product is half the squared distance and no second
+    pass over the tile adds the norms. CSR rows are converted to dense ones block by block.
     """
 
     roundoff = 2.0**-24
@@ -134,7 +134,7 @@ class DenseTiles:
 
 
 class SparseTiles:
-    """Float64 tiles from CSR products; the rows are not centred, which would make them dense."""
+    """Float64 tiles from CSR products of rows that are not centred."""
 
     roundoff = DOUBLE
     dtype = np.float64
@@ -161,7 +161,7 @@ class SparseTiles:
 def choose_tiles(
     points: Points, order: np.ndarray, block_size: int
 ) -> tuple[DenseTiles | SparseTiles, int]:
-    """The cheaper kind of tiles for these rows, and its number of rows per block."""
+    """Return the cheaper type of tiles for these rows, and its number of rows per block."""
     if points.sparse:
         n, d = points.X.shape
         column_counts = np.bincount(points.X.indices, minlength=d).astype(np.float64)

@@ -1,6 +1,6 @@
 """From neighbours to matrices: edge weights, symmetric affinity, graph Laplacian.
 
-Pure formulas on finished neighbour lists; knows nothing about how neighbours are found.
+Formulas on lists of neighbours; knows nothing about how these are found.
 
 Notation: W affinity, D diagonal matrix of its row sums (degrees), L Laplacian.
 """
@@ -15,14 +15,14 @@ def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
     """Heat kernel exp(-d^2 / (2 bandwidth^2)); bandwidth 0 means all distances are 0: weights 1."""
     if bandwidth == 0:
         return np.ones_like(distances)
-    with np.errstate(over="ignore"):  # an infinite ratio is a weight of 0, as it should be
+    with np.errstate(over="ignore"):  # an infinite ratio correctly gives a weight of 0
         return np.exp(-0.5 * (distances / bandwidth) ** 2)
 
 
 def symmetric_affinity(indices: np.ndarray, weights: np.ndarray) -> sp.csr_array:
     """Affinity W (n, n) with the larger of the weights i -> j and j -> i; no stored zeros."""
     n, k = indices.shape
-    # 32-bit indices where they suffice: scikit-learn's graph functions take no others.
+    # 32-bit indices if they suffice: scikit-learn's graph functions accept no others.
     integer = np.int32 if n * max(k, 1) < 2**30 else np.int64
     starts = k * np.arange(n + 1, dtype=integer)
     W = sp.csr_array((weights.ravel(), indices.ravel().astype(integer), starts), shape=(n, n))
@@ -40,8 +40,8 @@ def larger_of_both(W: sp.csr_array) -> sp.csr_array:
 def graph_laplacian(W: sp.csr_array, normalized: bool) -> sp.csr_array:
     """Laplacian D - W, or I - D^(-1/2) W D^(-1/2) if normalised.
 
-    An isolated row (degree 0) gives a row of zeros, diagonal included, in both: nothing is known
-    about it, so nothing is penalised.
+    An isolated row (degree 0) gives a row of zeros, diagonal included, in both cases: its value is
+    not penalised.
     """
     degrees = np.asarray(W.sum(axis=1)).ravel()
     linked = degrees > 0
@@ -49,7 +49,7 @@ def graph_laplacian(W: sp.csr_array, normalized: bool) -> sp.csr_array:
         root = np.zeros_like(degrees)
         root[linked] = 1 / np.sqrt(degrees[linked])
         W = W.copy()
-        # One product per pair, the same in both orders: L is symmetric to the last bit.
+        # The factor of a pair is the same in both orders, so that L is exactly symmetric.
         W.data *= np.repeat(root, np.diff(W.indptr)) * root[W.indices]
         degrees = linked.astype(np.float64)
     L = sp.csr_array(sp.diags_array(degrees, format="csr") - W)
@@ -58,7 +58,7 @@ def graph_laplacian(W: sp.csr_array, normalized: bool) -> sp.csr_array:
 
 
 def laplacian_null_space(W: sp.csr_array, component: np.ndarray, normalized: bool) -> sp.csr_array:
-    """Orthonormal basis (n, components) of what the Laplacian maps to zero.
+    """Orthonormal basis (n, components) of the null space of the Laplacian.
 
     One vector per connected component: constant there, or the root of the degrees if normalised.
     """
