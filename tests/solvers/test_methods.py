@@ -114,7 +114,7 @@ def test_memory_is_counted_beside_the_gram_matrix():
     assert MANIFOLD_CG.work_bytes(SIZES) == manifold_cg_bytes(N, L, C, 0)
     assert ELIMINATE_SUPERVISED.work_bytes(SIZES) < ELIMINATE.work_bytes(SIZES)
     features = [
-        ELIMINATE_FEATURES.work_bytes(Sizes(N, L, C, D, is_quadratic=quadratic))
+        ELIMINATE_FEATURES.work_bytes(Sizes(N, D, L, C, is_quadratic=quadratic))
         for quadratic in (True, False)
     ]
     assert features[1] - features[0] == 8 * 6 * L**2

@@ -5,7 +5,8 @@ and the memory budget, never from a clock: the same call is planned the same way
 does not fit is refused here. Builds nothing and computes nothing.
 """
 
-from .base import Plan, Sizes
+from ..solvers import Sizes
+from .base import Plan
 from .default import DefaultPlan, plan_default
 from .embedded import plan_embedded_ridge, plan_tube
 from .grid import plan_basis, plan_path

@@ -3,53 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..kernels import Kernel
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a problem.
-
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns of X.
-    labelled : int
-        Labelled rows.
-    columns : int
-        Functions that are fitted together.
-    sparse : bool
-        Whether X is sparse.
-    """
-
-    n: int
-    d: int
-    labelled: int
-    columns: int
-    sparse: bool = False
-
-    @classmethod
-    def of(cls, X: Any, targets: np.ndarray) -> Sizes:
-        """Return the sizes of rows X and targets of shape (l, c)."""
-        (n, d), (labelled, columns) = X.shape, targets.shape
-        return cls(n, d, labelled, columns, sp.issparse(X))
+from ..kernels import Kernel, choose_storage, gram_bytes
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was decided.
+    """The decisions of a fit.
 
     Attributes
     ----------
     kernel : Kernel or None
         The kernel; None if X holds its values.
     method : str
-        The solver.
+        The solver, as it is named in results.
     space : {"expansion", "linear", "landmarks", "anchors", "prototypes", "graph"}
         Where the function is searched: expansions over all rows, linear functions of the columns,
         functions of landmarks, anchors or prototypes, or values on the nodes of a graph.
@@ -59,18 +28,18 @@ class Plan:
     budget : int
         Bytes that may be used.
     n_bytes : int
-        Bytes that are planned for, at most.
+        Upper bound of the bytes that are needed.
     n_points : int
         Landmarks, anchors or prototypes, if any.
     n_graph_points : int
-        Points of a graph of low rank, where they may be others than those of the function.
+        Points of a graph of low rank, where they may differ from those of the function.
     max_iter : int
         Iterations that the memory has room for.
     graph_kernel : {"dense", "inverse", "low_rank"} or None
-        How the kernel of the graph is held, where a model has one: as a matrix, by conjugate
+        How the kernel of the graph is represented, if a model has one: as a matrix, by conjugate
         gradients, or in the span of eigenvectors.
     cache_bytes : int
-        Bytes left for rows of the Gram matrix that a solver keeps, if it does.
+        Bytes left for rows of the Gram matrix, for solvers that keep some.
     lbfgs_memory : int
         Steps that L-BFGS remembers, where it is used.
     """
@@ -87,3 +56,10 @@ class Plan:
     graph_kernel: str | None = None
     cache_bytes: int = 0
     lbfgs_memory: int = 0
+
+
+def storage_for_products(n: int, budget: int, work: int) -> str:
+    """Return how to store K for many products: as a whole array if it fits, which is fastest."""
+    if gram_bytes(n, "float64") + work <= budget:
+        return "float64"
+    return choose_storage(n, budget, work)

@@ -1,7 +1,4 @@
-"""Plans of the Laplacian embedded models: how the graph kernel and the Gram matrix are held.
-
-Notation: n rows, c columns of targets, k eigenvectors.
-"""
+"""Plans of the Laplacian embedded models: how the graph kernel and the Gram matrix are stored."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
 from ..kernels import Kernel, choose_storage, gram_bytes
-from ..solvers import ridge_cg_bytes, tube_bytes
+from ..solvers import RIDGE_CG, RIDGE_DIRECT, Sizes, tube_bytes
 from ..spaces import graph_kernel_bytes
-from .base import Plan, Sizes
+from .base import Plan
 from .manifold import DENSE_ROWS
 
 logger = logging.getLogger("lapwing")
@@ -36,7 +33,7 @@ def plan_tube(
     sizes : Sizes
         Of the problem.
     n_eigenvectors : int or None
-        Eigenvectors of the graph that span g; None leaves g free.
+        Number of eigenvectors of the graph that span g; None leaves g free.
     reg_manifold : float
         μ; without it only the labelled rows are used.
     memory_limit : int, str or None
@@ -47,15 +44,17 @@ def plan_tube(
     MemoryError
         If the rows of one working set do not fit beside the graph kernel.
     """
-    budget, n = memory_budget(memory_limit), sizes.n if reg_manifold > 0 else sizes.labelled
+    budget, n = memory_budget(memory_limit), sizes.n_rows
     graph_kernel, stored = None, 0
-    if reg_manifold > 0 and n_eigenvectors is not None:
+    if reg_manifold == 0:
+        n = sizes.n_labelled
+    elif n_eigenvectors is not None:
         graph_kernel = "low_rank"
-    elif reg_manifold > 0 and n <= DENSE_ROWS and graph_kernel_bytes(n) <= budget:
-        graph_kernel, stored = "dense", 8 * n * n
-    elif reg_manifold > 0:
+    elif n <= DENSE_ROWS and graph_kernel_bytes(n) <= budget:
+        graph_kernel, stored = "dense", gram_bytes(n, "float64")
+    else:
         graph_kernel, stored = "inverse", 8 * tube_bytes(n, 0)  # blocks of conjugate gradients
-    needed = stored + tube_bytes(n, sizes.columns)
+    needed = stored + tube_bytes(n, sizes.n_columns)
     require_memory(needed, budget, f"fitting {n} rows", "fit fewer unlabelled rows")
     return Plan(
         kernel,
@@ -86,19 +85,22 @@ def plan_embedded_ridge(
     MemoryError
         If nothing fits.
     """
-    n, k, budget = sizes.n, n_eigenvectors, memory_budget(memory_limit)
-    needed = 24 * n * n + 8 * n * 4 * k
+    n, budget = sizes.n_rows, memory_budget(memory_limit)
+    sizes = replace(sizes, n_features=n_eigenvectors)
+    needed = gram_bytes(n, "float64") + RIDGE_DIRECT.work_bytes(sizes)
     what = f"solver={solver!r} with {n} rows"
     if solver == "direct" or (solver == "auto" and n <= DENSE_ROWS and needed <= budget):
         require_memory(needed, budget, what, "use solver='auto'")
         storage = "given" if kernel is None else "float64"
-        return Plan(kernel, "direct", "expansion", storage, budget, needed, graph_kernel="low_rank")
-    work = ridge_cg_bytes(n, k + 1)
-    plan = Plan(kernel, "cg", "expansion", "given", budget, work, graph_kernel="low_rank")
+        method = RIDGE_DIRECT.name
+        return Plan(kernel, method, "expansion", storage, budget, needed, graph_kernel="low_rank")
+    method, needed = RIDGE_CG.name, RIDGE_CG.work_bytes(sizes)
     if kernel is None or kernel.is_linear:
-        require_memory(work, budget, what, "fit fewer unlabelled rows")
+        require_memory(needed, budget, what, "fit fewer unlabelled rows")
         # A linear K is applied as products with X.
-        return plan if kernel is None else replace(plan, space="linear", storage=None)
-    storage = choose_storage(n, budget, work)
-    logger.info("%s with the Gram matrix stored as %s", plan.method, storage)
-    return replace(plan, storage=storage, n_bytes=work + gram_bytes(n, storage))
+        space, storage = ("expansion", "given") if kernel is None else ("linear", None)
+    else:
+        space, storage = "expansion", choose_storage(n, budget, needed)
+        needed += gram_bytes(n, storage)
+        logger.info("%s with the Gram matrix stored as %s", method, storage)
+    return Plan(kernel, method, space, storage, budget, needed, graph_kernel="low_rank")

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
 from ..kernels import Kernel, gram_bytes
-from ..solvers import basis_bytes, dense_bytes
-from .base import Plan, Sizes
+from ..solvers import ELIMINATE, ELIMINATE_FEATURES, Sizes, basis_bytes, dense_bytes
+from .base import Plan
 from .manifold import plan_landmarks
 
 
@@ -52,21 +52,16 @@ def plan_basis(
     """
     if n_landmarks is not None:
         return plan_landmarks(
-            kernel,
-            sizes,
-            n_landmarks,
-            quadratic=False,
-            memory_limit=memory_limit,
-            n_ratios=n_ratios,
+            kernel, sizes, n_landmarks, memory_limit=memory_limit, n_ratios=n_ratios
         )
-    n, d, l, budget = sizes.n, sizes.d, sizes.labelled, memory_budget(memory_limit)
-    by_columns = kernel is not None and kernel.is_linear and d <= n
-    if by_columns:
+    n, d, l = sizes.n_rows, sizes.n_features, sizes.n_labelled
+    budget = memory_budget(memory_limit)
+    if kernel is not None and kernel.is_linear and d <= n:
         space, storage, advice = "linear", None, "use fewer columns"
         needed = basis_bytes(n, d, l, n_ratios)
     else:
         space, storage = "expansion", "given" if kernel is None else "float64"
-        advice = "pass n_landmarks (such as 1000) to search in the span of so many functions"
+        advice = "pass n_landmarks (such as 1000) to search in the span of that many functions"
         needed = gram_bytes(n, "float64") + basis_bytes(n, n, l, n_ratios)
     advice = f"{advice}, fit fewer unlabelled rows"
     require_memory(needed, budget, f"the grid of {n} rows", advice)
@@ -81,16 +76,16 @@ def plan_path(kernel: Kernel | None, sizes: Sizes, *, memory_limit: Any) -> Plan
     MemoryError
         If the factorisation does not fit.
     """
-    n, d, l, budget = sizes.n, sizes.d, sizes.labelled, memory_budget(memory_limit)
+    n, d, l = sizes.n_rows, sizes.n_features, sizes.n_labelled
+    budget = memory_budget(memory_limit)
     linear = kernel is not None and kernel.is_linear
-    by_columns = linear and d <= n
-    needed = basis_bytes(n, d, l, 1) if by_columns else dense_bytes(n, l)
+    method, storage, needed = ELIMINATE, "given" if kernel is None else "float64", dense_bytes(n, l)
+    if linear and d <= n:
+        method, storage, needed = ELIMINATE_FEATURES, None, basis_bytes(n, d, l, 1)
     advice = (
         "fit fewer unlabelled rows, or map the rows to fewer features (such as "
         "sklearn.kernel_approximation.Nystroem) with kernel='linear'"
     )
     require_memory(needed, budget, f"the path of {n} rows", advice)
-    method, storage = ("eliminate_features", None) if by_columns else ("eliminate", "float64")
-    if kernel is None:
-        storage = "given"
-    return Plan(kernel, method, "linear" if linear else "expansion", storage, budget, needed)
+    space = "linear" if linear else "expansion"
+    return Plan(kernel, method.name, space, storage, budget, needed)

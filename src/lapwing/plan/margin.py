@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
-from ..kernels import Kernel, choose_storage, gram_bytes
-from ..solvers import LEAST_MEMORY, affordable_memory, lbfgs_bytes
-from .base import Plan, Sizes
+from ..kernels import Kernel, gram_bytes
+from ..solvers import LEAST_MEMORY, Sizes, affordable_memory, lbfgs_bytes
+from .base import Plan, storage_for_products
 
 
 def plan_margin(
@@ -44,18 +44,18 @@ def plan_margin(
     MemoryError
         If there is no room for `LEAST_MEMORY` steps of L-BFGS.
     """
-    n, columns, budget = sizes.n, sizes.columns, memory_budget(memory_limit)
+    n, columns, budget = sizes.n_rows, sizes.n_columns, memory_budget(memory_limit)
     if n_landmarks is not None:
         _check_landmarks(kernel, n, n_landmarks, landmarks)
         space, n_coordinates = "landmarks", n_landmarks
     elif kernel is not None and kernel.is_linear:
-        space, n_coordinates = "linear", sizes.d
+        space, n_coordinates = "linear", sizes.n_features
     else:  # L-BFGS works on the coefficients of an expansion and on its values
         space, n_coordinates = "expansion", 2 * n
     work = lbfgs_bytes(n, n_coordinates, columns, LEAST_MEMORY)
     storage: str | None = None
     if space == "expansion" and kernel is not None:
-        storage = _storage(n, budget, work)
+        storage = storage_for_products(n, budget, work)
         stored = gram_bytes(n, storage)
     else:
         storage = "given" if kernel is None else None
@@ -77,13 +77,6 @@ def plan_margin(
 def _feature_bytes(n: int, m: int, landmarks: str) -> int:
     """Return the memory of features and of what they are computed from."""
     return 16 * n * m + (gram_bytes(n, "float64") if landmarks == "pca" else 0)
-
-
-def _storage(n: int, budget: int, work: int) -> str:
-    """Return how K is stored: as a whole array, where it fits."""
-    if gram_bytes(n, "float64") + work <= budget:
-        return "float64"
-    return choose_storage(n, budget, work)
 
 
 def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:

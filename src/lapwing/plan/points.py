@@ -11,8 +11,9 @@ import numpy as np
 
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.threads import n_threads
+from ..solvers import Sizes
 from ..spaces import kmeans_rows, tile_rows
-from .base import Plan, Sizes
+from .base import Plan
 
 #: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
 _LANDMARK_SQUARES = 8
@@ -74,7 +75,7 @@ def plan_prototypes(
     MemoryError
         If it does not fit.
     """
-    n, d, l = sizes.n, sizes.d, sizes.labelled
+    n, d, l = sizes.n_rows, sizes.n_features, sizes.n_labelled
     k = int(np.clip(n // 10, *_AUTO_BOUNDS)) if n_prototypes == "auto" else n_prototypes
     k = min(int(k), n)
     m = k if n_landmarks is None else min(int(n_landmarks), n)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..losses import Loss
 from ..operators import Operator
@@ -34,22 +35,30 @@ class Sizes:
 
     Attributes
     ----------
-    n_rows, n_labelled, n_columns : int
-        Training rows, labelled rows, and problems that are solved together.
-    n_features : int
-        Columns of the rows, explicit features, or functions of a graph basis.
-    n_iter : int
-        Iterations, for methods that keep vectors of all of them.
+    n_rows, n_features : int
+        Training rows; columns of these, explicit features, or functions of a graph basis.
+    n_labelled, n_columns : int
+        Labelled rows, and problems that are solved together.
+    is_sparse : bool
+        Whether the rows are sparse.
     is_quadratic : bool
         Whether the loss is quadratic.
+    n_iter : int
+        Iterations, for methods that keep vectors of all of them.
     """
 
     n_rows: int
+    n_features: int
     n_labelled: int
     n_columns: int
-    n_features: int = 0
-    n_iter: int = 0
+    is_sparse: bool = False
     is_quadratic: bool = False
+    n_iter: int = 0
+
+    @classmethod
+    def of(cls, X: Any, targets: np.ndarray, *, is_quadratic: bool = False) -> Sizes:
+        """Return the sizes of rows X and targets of shape (l, c)."""
+        return cls(*X.shape, *targets.shape, sp.issparse(X), is_quadratic)
 
 
 @dataclass(frozen=True)
