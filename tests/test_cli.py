@@ -1,4 +1,4 @@
-"""The command line: the table, the picture, and how it ends."""
+"""The command line: the table and the picture of the demo, exit codes."""
 
 import re
 import sys
@@ -50,10 +50,9 @@ def test_table_has_every_method_and_unlabelled_rows_help(capsys):
     assert tuple(scores) == METHODS
     supervised = scores.pop("supervised SVM")
     for method, pair in scores.items():
-        transductive = method in ("LGCClassifier", "NystromLGCClassifier")
-        assert len(pair) == (1 if transductive else 2)  # no accuracy for new rows
-        # Digits are manifolds more than clusters with gaps: S3VC gains less.
-        # Their pixels are no product density: eigenfunctions gain nothing.
+        assert len(pair) == (1 if method in demo.TRANSDUCTIVE else 2)
+        # Digits form manifolds rather than clusters with gaps: S3VC gains less.
+        # The density of their pixels is not a product: eigenfunctions gain nothing.
         gain = {"S3VC, rbf kernel": 1, "EigenfunctionClassifier": -5}
         least = gain.get(method, 5)
         assert all(ours > theirs + least for ours, theirs in zip(pair, supervised, strict=False))
@@ -63,7 +62,7 @@ def test_table_has_every_classifier():
     public = (getattr(lapwing, name) for name in lapwing.__all__)
     classifiers = {thing for thing in public if hasattr(thing, "fit") and is_classifier(thing())}
     assert classifiers
-    assert classifiers <= {type(machine) for machine in demo.methods().values()}
+    assert classifiers <= {type(estimator) for estimator in demo.methods().values()}
 
 
 def test_picture_is_written(capsys, tmp_path, monkeypatch):
@@ -100,7 +99,7 @@ def test_draws_depend_on_the_seed_alone():
     assert len(first.y) + len(first.truth_new) == 1797
 
 
-def test_map_of_the_digits_is_plane():
+def test_map_of_the_digits_has_two_coordinates():
     X = next(demo.draw_labels(1, 0)).X[:150]
     assert demo.plane(X).shape == (150, 2)
 
@@ -116,15 +115,15 @@ def test_version(capsys):
     "arguments",
     [[], ["fly"], ["demo", "--draws", "0"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"]],
 )
-def test_arguments_that_cannot_be_meant(arguments, capsys):
+def test_invalid_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert "usage: lapwing" in capsys.readouterr().err
 
 
-def test_missing_folder_is_an_error_before_the_work(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "compare", lambda draws: pytest.fail("worked in vain"))
+def test_missing_folder_is_an_error_before_anything_is_fitted(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "compare", lambda draws: pytest.fail("models were fitted"))
     for out in (tmp_path / "missing" / "a.png", tmp_path):
         assert main(["demo", "--out", str(out)]) == 1
         printed = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`lapwing fit`, `predict`, `suggest` and `report`: whole journeys, and how bad tables end."""
+"""`lapwing fit`, `predict`, `suggest` and `report`: from a table to a report, and bad tables."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from scipy import sparse
 
 import lapwing
 from lapwing.cli import fit, main, terminal
-from lapwing.cli.models import names
+from lapwing.cli.options import names
 from lapwing.tables import read_table
 
 
@@ -74,10 +74,10 @@ def refused(capsys, *arguments):
     return err
 
 
-# ---------------------------------------------------------------- the journey
+# ---------------------------------------------------------------- from a table to a report
 
 
-def test_fit_tells_what_it_did(folder, tmp_path, capsys):
+def test_fit_prints_a_summary(folder, tmp_path, capsys):
     code, out, err = run(
         capsys, "fit", folder / "train.csv", "--target", "label", "--id", "id",
         "--out", tmp_path / "m.lapwing",
@@ -143,7 +143,7 @@ def test_a_saved_model_predicts_the_same_from_every_format(folder, tmp_path, cap
 
     table = read_table(folder / "new.csv", as_text=["id"])
     columns = {name: pa.array(column.tolist()) for name, column in table.columns.items()}
-    columns["extra"] = pa.array([[1]] * 20)  # ignored, though nothing could be done with it
+    columns["extra"] = pa.array([[1]] * 20)  # ignored, although it could not be used
     parquet.write_table(pa.table(columns), tmp_path / "new.parquet")
     base = ["predict", folder / "model.lapwing"]
     assert run(capsys, *base, folder / "new.csv", "--out", tmp_path / "a.csv")[0] == 0
@@ -200,7 +200,7 @@ def test_demo_table(tmp_path, capsys):
     assert json.loads(out)["classes"] == ["billing", "delivery", "technical"]
 
 
-# ---------------------------------------------------------------- kinds of targets and files
+# ---------------------------------------------------------------- targets and files
 
 
 def test_regression(tmp_path, capsys):
@@ -223,18 +223,17 @@ def test_regression(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("labels", "task"),
     [
-        ([0, 1, 2, None], "classification"),
-        ([0.5, 1, None], "regression"),
+        ([0, 1, 2], "classification"),
+        (["a", "b"], "classification"),
+        ([0.5, 1], "regression"),
         ([*range(30)], "regression"),
         ([*range(26)] * 5, "classification"),
         ([*range(70)] * 50, "regression"),
     ],
 )
 def test_task_is_chosen_by_the_targets(labels, task):
-    column = np.empty(len(labels), dtype=object)
-    column[:] = labels
-    assert fit.choose_task(column, "auto", True).name == task
-    assert fit.choose_task(column, "classification", True).name == "classification"
+    assert fit.choose_task(labels, "auto").name == task
+    assert fit.choose_task(labels, "classification").name == "classification"
 
 
 def test_whole_numbers_stay_whole(tmp_path, capsys):
@@ -256,7 +255,7 @@ def test_marker_of_unlabelled_rows(tmp_path, capsys):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 def test_matrices_need_no_target(tmp_path, capsys, make):
-    # Two directions: sparse rows are taken for text, whose length does not count.
+    # Two directions: sparse rows are treated as text, whose length does not matter.
     X = np.array([[float(x), 6 - float(y)] for _, x, y, _, _ in blobs()])
     y = np.array([5 + i % 2 if i < 8 else -1 for i in range(60)])
     if make is np.asarray:
@@ -292,7 +291,7 @@ def test_constant_columns_are_noted(tmp_path, capsys):
     base = ["fit", data, "--target", "label", "--id", "id", "--out", tmp_path / "m"]
     code, out, _ = run(capsys, *base)
     assert code == 0
-    assert "column 'flat' holds 'same' in all rows: left out" in out
+    assert "column 'flat' is 'same' in all rows: left out" in out
 
 
 # ---------------------------------------------------------------- bad tables
@@ -346,7 +345,7 @@ def test_memory_limit(tmp_path, capsys):
     big = csv_of(blobs(2000))
     message = bad_fit(tmp_path, capsys, big, "--memory-limit", "20kB")
     assert "rows of 5 columns" in message
-    assert "raise --memory-limit or take fewer rows" in message
+    assert "use fewer rows or columns, or raise --memory-limit" in message
 
 
 def test_bad_new_tables(folder, tmp_path, capsys):
@@ -357,11 +356,13 @@ def test_bad_new_tables(folder, tmp_path, capsys):
         )
 
     assert "n.csv lacks 'y', which the model needs" in message("x,colour\n1,red\n")
-    assert "column 'x' of n.csv holds 'tall' in line 3" in message("x,y,colour\n1,1,r\ntall,1,r\n")
+    assert "column 'x' of n.csv contains 'tall' in line 3" in message(
+        "x,y,colour\n1,1,r\ntall,1,r\n"
+    )
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_bad_model_files_and_places(folder, tmp_path, capsys):
+def test_bad_model_files_and_folders(folder, tmp_path, capsys):
     no_model = write(tmp_path / "m.lapwing", "no model at all")
     for command in (["predict", no_model, folder / "new.csv"], ["suggest", no_model]):
         assert "error" in refused(capsys, *command)
@@ -407,18 +408,18 @@ def test_terminals_with_and_without_rich(monkeypatch, has_rich):
     out, err = Terminal(), Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    with terminal.Progress() as progress:
-        progress("reading [bold]", 0.25)
-        progress("fitting", 2.0)
-    terminal.print_summary("Learnt", [("rows", "60"), ("note", "a [red]note[/red]")])
+    with terminal.progress() as show:
+        show("reading [bold]", 0.25)
+        show("fitting", 1.0)
+    terminal.print_summary("Fitted", [("rows", "60"), ("note", "a [red]note[/red]")])
     assert "100 %" in err.getvalue()
     assert "fitting" in err.getvalue()
     assert "a [red]note[/red]" in out.getvalue()
     assert ("┃" in out.getvalue() or "│" in out.getvalue()) == has_rich
 
 
-def test_the_model_knows_its_command(tmp_path, monkeypatch, capsys):
-    """The command that a model keeps makes the same model again."""
+def test_the_model_file_contains_its_command(tmp_path, monkeypatch, capsys):
+    """The command stored in a model file fits the same model again."""
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--write-csv", "a b.csv"]) == 0
     options = ["--target", "label", "--id", "id", "--drop", "waited,amount", "--seed", "3"]

@@ -1,4 +1,4 @@
-"""The commands of README and guide run as written, on a table that the first one writes."""
+"""The commands of README and guide run as written, on the table that the first one writes."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Tables become matrices, the same way every time, and encoders survive JSON and bad input."""
+"""Tables become matrices in the same way every time; encoders survive JSON and bad input."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lapwing.tables import Table, TableEncoder
+from lapwing.tables import Table, TableEncoder, fit_encoder
 
 
 def objects(values):
@@ -40,9 +40,9 @@ def again(encoder):
 LABELS = ["a", None, "b", None]
 
 
-def test_numbers_alone_are_passed_on():
+def test_numbers_alone_are_not_changed():
     table = table_of(x=[1, 2, None, 9], y=[5, 6, 7, 9], label=LABELS)
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     assert encoder.feature_names == ["x", "x is missing", "y"]
     np.testing.assert_array_equal(
         encoder.transform(table), [[1, 0, 5], [2, 0, 6], [2, 1, 7], [9, 0, 9]]
@@ -53,7 +53,7 @@ def test_numbers_alone_are_passed_on():
 
 def test_numbers_beside_categories_are_scaled():
     table = table_of(x=[1, 2, 3, 4], colour=["red", "blue", "NA", "red"], label=LABELS)
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     assert encoder.feature_names == ["x", "colour = blue", "colour = red", "colour is missing"]
     X = encoder.transform(table)
     assert X[:, 0].mean() == pytest.approx(0)
@@ -69,14 +69,14 @@ def test_dates_and_booleans():
         ok=["yes", "No", "no", "yes"],
         label=LABELS,
     )
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     assert encoder.feature_names == ["day", "day is missing", "ok"]
     np.testing.assert_array_equal(
         encoder.transform(table), [[0, 0, 1], [2, 0, 0], [1.5, 1, 0], [1.5, 0, 1]]
     )
-    with pytest.raises(ValueError, match=r"'day' of n.csv holds 'soon' in line 2.*a date"):
+    with pytest.raises(ValueError, match=r"'day' of n.csv contains 'soon' in line 2.*a date"):
         encoder.transform(table_of("n.csv", day=["soon"], ok=["no"]))
-    with pytest.raises(ValueError, match=r"'ok' of n.csv holds 'maybe' in line 2"):
+    with pytest.raises(ValueError, match=r"'ok' of n.csv contains 'maybe' in line 2"):
         encoder.transform(table_of("n.csv", day=["2000-01-01"], ok=["maybe"]))
 
 
@@ -84,13 +84,10 @@ def test_texts_are_words():
     numbers = [i % 9 for i in range(60)]
     texts = [f"the word{i % 7} and the word{i % 5} again {i}{i}" for i in range(60)]
     label = ["a", "b", *[None] * 58]
-    assert (
-        not TableEncoder()
-        .fit(table_of(note=texts, x=numbers, label=label), target="label")
-        .is_sparse
-    )
+    mixed = table_of(note=texts, x=numbers, label=label)
+    assert not fit_encoder(mixed, target="label").is_sparse
     table = table_of(note=texts, label=label)
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     X = encoder.transform(table)
     assert sparse.issparse(X)
     assert X.format == "csr"
@@ -102,13 +99,15 @@ def test_texts_are_words():
     assert encoder.transform(table_of(note=["entirely different"])).nnz == 0
 
 
-def test_forced_kinds():
-    table = table_of(code=[1, 2, 10, 1], word=["u", "v", "w x", "u"], label=LABELS)
-    encoder = TableEncoder(categorical_columns=["code"], text_columns=["word"])
+def test_forced_column_types():
+    words = ["u", "v", "w x", "u"]
     with pytest.raises(ValueError, match="left to learn from"):
-        TableEncoder(text_columns=["word"], drop=["code"]).fit(table, target="label")
-    table.columns["word"][2] = "www xxx"
-    encoder.fit(table, target="label")
+        fit_encoder(table_of(word=words, label=LABELS), target="label", text_columns=["word"])
+    words[2] = "www xxx"
+    table = table_of(code=[1, 2, 10, 1], word=words, label=LABELS)
+    encoder = fit_encoder(
+        table, target="label", categorical_columns=["code"], text_columns=["word"]
+    )
     assert encoder.feature_names == [
         "code = 1", "code = 10", "code = 2", "word: www", "word: xxx",
     ]  # fmt: skip
@@ -127,7 +126,7 @@ def test_columns_left_out_are_noted():
         x=[i % 7 for i in range(n)],
         label=["a", "b", *[""] * (n - 2)],
     )
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     assert encoder.feature_names == ["x"]
     assert len(encoder.notes) == 6
     for name in ("constant", "same", "empty", "marks", "index", "key"):
@@ -137,9 +136,9 @@ def test_columns_left_out_are_noted():
 def test_many_categories_share_a_feature():
     values = [f"v{i % 300}" for i in range(3000)]
     table = table_of(code=values, label=["a", "b", *[""] * 2998])
-    encoder = TableEncoder(categorical_columns=["code"]).fit(table, target="label")
+    encoder = fit_encoder(table, target="label", categorical_columns=["code"])
     assert len(encoder.feature_names) == 201
-    assert "200 commonest" in encoder.notes[0]
+    assert "200 most frequent" in encoder.notes[0]
     X = encoder.transform(table)
     assert sparse.issparse(X)
     np.testing.assert_array_equal(X.sum(axis=1), 1)
@@ -152,41 +151,41 @@ def test_mixed_columns():
     with pytest.raises(
         ValueError, match=r"column 'x' of t\.csv .*'abc' in line 103.*--text-columns"
     ):
-        TableEncoder().fit(table, target="label")
-    TableEncoder(categorical_columns=["x"]).fit(table, target="label")
+        fit_encoder(table, target="label")
+    fit_encoder(table, target="label", categorical_columns=["x"])
     half = table_of(x=["1", "2", "low", "high"] * 5, label=["a", "b", *[""] * 18])
-    encoder = TableEncoder().fit(half, target="label")
+    encoder = fit_encoder(half, target="label")
     assert encoder.feature_names == ["x = 1", "x = 2", "x = high", "x = low"]
     commas = table_of(x=["1,5", "2,5", "3"] * 5, label=["a", "b", *[""] * 13])
     with pytest.raises(ValueError, match="decimal comma"):
-        TableEncoder().fit(commas, target="label")
+        fit_encoder(commas, target="label")
 
 
 @pytest.mark.parametrize("value", [np.inf, 1e200])
 def test_numbers_too_large(value):
     table = table_of(x=[1, 2, value, 4], label=LABELS)
-    with pytest.raises(ValueError, match=r"'x' of t\.csv holds .* in line 4"):
-        TableEncoder().fit(table, target="label")
+    with pytest.raises(ValueError, match=r"'x' of t\.csv contains .* in line 4"):
+        fit_encoder(table, target="label")
 
 
-def test_columns_that_are_not_there():
+def test_missing_columns():
     table = table_of(age=[1, 2, 3, 5], colour=["r", "b", "r", "b"], label=LABELS)
     with pytest.raises(ValueError, match=r"no target column 'Lable': did you mean 'label'\?"):
-        TableEncoder().fit(table, target="Lable")
+        fit_encoder(table, target="Lable")
     with pytest.raises(ValueError, match="no column 'nr': it has 'age', 'colour'"):
-        TableEncoder().fit(table, target="label", id="nr")
+        fit_encoder(table, target="label", id="nr")
     with pytest.raises(ValueError, match="--target"):
-        TableEncoder().fit(table)
+        fit_encoder(table)
     with pytest.raises(ValueError, match="is the target"):
-        TableEncoder(text_columns=["label"]).fit(table, target="label")
-    encoder = TableEncoder().fit(table, target="label")
+        fit_encoder(table, target="label", text_columns=["label"])
+    encoder = fit_encoder(table, target="label")
     with pytest.raises(ValueError, match=r"n\.csv lacks 'age', which the model needs"):
         encoder.transform(table_of("n.csv", colour=["r"]))
-    with pytest.raises(ValueError, match=r"'age' of n\.csv holds 'old' in line 3"):
+    with pytest.raises(ValueError, match=r"'age' of n\.csv contains 'old' in line 3"):
         encoder.transform(table_of("n.csv", age=["1", "old"], colour=["r", "b"]))
 
 
-# ---------------------------------------------------------------- targets and names of rows
+# ---------------------------------------------------------------- targets and row names
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_columns_that_are_not_there():
 )
 def test_targets(cells, marker, expected):
     table = table_of(x=[1, 2, 3, 5], label=cells)
-    encoder = TableEncoder(unlabeled=marker).fit(table, target="label")
+    encoder = fit_encoder(table, target="label", unlabeled=marker)
     found = encoder.target_of(table).tolist()
     assert found == expected
     assert [type(label) for label in found] == [type(label) for label in expected]
@@ -213,32 +212,32 @@ def test_targets(cells, marker, expected):
 
 def test_numeric_columns_as_targets():
     table = table_of(x=[1, 2, 3, 5], label=[0, 1, None, 1])
-    encoder = TableEncoder().fit(table, target="label")
+    encoder = fit_encoder(table, target="label")
     assert encoder.target_of(table).tolist() == [0, 1, None, 1]
 
 
-def test_names_of_rows():
+def test_row_names():
     table = table_of(nr=["u1", "u2", "", "u4"], x=[1, 2, 3, 5], label=LABELS)
-    encoder = TableEncoder().fit(table, target="label", id="nr")
-    assert encoder.ids_of(table).tolist() == ["u1", "u2", "", "u4"]
+    encoder = fit_encoder(table, target="label", id="nr")
+    assert encoder.ids_of(table) == ["u1", "u2", "", "u4"]
     assert encoder.feature_names == ["x"]
-    counted = TableEncoder(drop=["nr"]).fit(table, target="label")
-    assert counted.ids_of(table).tolist() == ["1", "2", "3", "4"]
+    counted = fit_encoder(table, target="label")
+    assert counted.ids_of(table) == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 def test_matrices(make):
     table = Table("a.npz", 4, X=make(np.eye(4)), y=np.array([0, -1, 5, 2]))
-    encoder = TableEncoder().fit(table)
+    encoder = fit_encoder(table)
     assert encoder.target_of(table).tolist() == [0, None, 5, 2]
     assert encoder.unlabeled == "-1"
-    assert encoder.ids_of(table).tolist() == ["1", "2", "3", "4"]
+    assert encoder.ids_of(table) == ["1", "2", "3", "4"]
     np.testing.assert_array_equal(dense(again(encoder).transform(table)), np.eye(4))
     with pytest.raises(ValueError, match="no names"):
-        TableEncoder().fit(table, target="label")
+        fit_encoder(table, target="label")
     with pytest.raises(ValueError, match="no array y"):
-        TableEncoder().fit(Table("b.npz", 4, X=make(np.eye(4))))
-    with pytest.raises(ValueError, match="has 5 columns, the model learnt from 4"):
+        fit_encoder(Table("b.npz", 4, X=make(np.eye(4))))
+    with pytest.raises(ValueError, match="has 5 columns, and the model was fitted to 4"):
         encoder.transform(Table("c.npz", 1, X=make(np.ones((1, 5)))))
     with pytest.raises(ValueError, match=r"must be \.npz or svmlight"):
         encoder.transform(table_of(x=[1, 2]))
@@ -246,7 +245,7 @@ def test_matrices(make):
 
 def test_sparse_matrices_may_end_early():
     table = Table("a.svm", 4, X=sparse.csr_matrix(np.eye(4)), y=np.array([1.0, 2, 1, 2]))
-    encoder = TableEncoder().fit(table)
+    encoder = fit_encoder(table)
     X = encoder.transform(Table("b.svm", 1, X=sparse.csr_matrix(np.ones((1, 2)))))
     np.testing.assert_array_equal(X.toarray(), [[1, 1, 0, 0]])
 
@@ -255,8 +254,8 @@ def test_sparse_matrices_may_end_early():
 def test_minus_one_may_be_a_class(labels):
     table = Table("a.npz", 3, X=np.eye(3), y=np.array(labels))
     with pytest.raises(ValueError, match="--unlabeled -1 or --unlabeled 0"):
-        TableEncoder().fit(table)
-    encoder = TableEncoder(unlabeled="nan").fit(table)
+        fit_encoder(table)
+    encoder = fit_encoder(table, unlabeled="nan")
     assert encoder.target_of(table).tolist() == labels
 
 
@@ -270,9 +269,9 @@ anything = st.none() | st.text(max_size=8)
 @st.composite
 def tables(draw):
     n = draw(st.integers(2, 40))
-    kinds = draw(st.lists(st.sampled_from([numbers, words, anything]), min_size=1, max_size=4))
+    cells = draw(st.lists(st.sampled_from([numbers, words, anything]), min_size=1, max_size=4))
     columns = {
-        f"c{i}": draw(st.lists(kind, min_size=n, max_size=n)) for i, kind in enumerate(kinds)
+        f"c{i}": draw(st.lists(cell, min_size=n, max_size=n)) for i, cell in enumerate(cells)
     }
     label = ["a", "b", *[None] * (n - 2)]
     return table_of(**columns, label=label)
@@ -281,9 +280,8 @@ def tables(draw):
 @settings(max_examples=60)
 @given(tables())
 def test_any_table_gives_a_finite_matrix_that_survives_json(table):
-    encoder = TableEncoder()
     try:
-        encoder.fit(table, target="label")
+        encoder = fit_encoder(table, target="label")
     except ValueError as error:
         message = str(error)
         assert any(
@@ -308,7 +306,7 @@ def good():
         note=texts,
         label=["a", "b", *[""] * 13],
     )
-    return TableEncoder().fit(table, target="label").to_dict()
+    return fit_encoder(table, target="label").to_dict()
 
 
 hostile = st.recursive(

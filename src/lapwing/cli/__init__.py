@@ -1,4 +1,4 @@
-"""The `lapwing` command. The only storey that prints; numerical detail lives below."""
+"""The `lapwing` command. The only layer that prints; it must not know numerical detail."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments; by default those of the process.
+        The arguments; those of the process by default.
 
     Returns
     -------
     int
-        0 after success, 1 after an error, 130 after an interrupt. Arguments that cannot be
-        understood end the process with 2, as argparse does.
+        0 after success, 1 after an error, 130 after an interrupt. Invalid arguments end the
+        process with 2, as argparse does.
     """
     parser = argparse.ArgumentParser(
         prog="lapwing",
-        description="Semi-supervised kernel machines: few labels, many unlabelled rows.",
+        description="Semi-supervised learning from few labels and many unlabelled rows.",
     )
     parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
@@ -41,5 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("lapwing: interrupted", file=sys.stderr)
         return 130
     except (ValueError, OSError, MemoryError, ImportError) as error:
-        print(f"lapwing {arguments.command}: error: {error}", file=sys.stderr)
+        message = str(error)
+        if "memory_limit" in arguments:  # a parameter of the library is an option here
+            message = message.replace("memory_limit", "--memory-limit")
+        print(f"lapwing {arguments.command}: error: {message}", file=sys.stderr)
         return 1

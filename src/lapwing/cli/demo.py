@@ -1,10 +1,10 @@
 """`lapwing demo`: what unlabelled rows add when twenty handwritten digits are labelled.
 
-Every method runs with its default parameters, and every kernel machine with the rbf kernel, which
-is the default of all but S3VC; anchors alone are five a row, so that labels reach every row.
-Nothing is chosen here by looking at the accuracy; but the default reg_manifold of the embedded
-machines, and the families of SemiSupervisedClassifier, were set after a look at these digits, among
-other sets.
+Every method runs with its default parameters, and all kernel methods with the rbf kernel, which is
+the default of all but S3VC. The only exception is the anchor graph: five anchors per row, so that
+labels reach every row. No parameter is chosen by accuracy here; but the default reg_manifold of the
+embedded estimators, and the families of SemiSupervisedClassifier, were chosen after looking at
+these digits, among other data sets.
 """
 
 from __future__ import annotations
@@ -24,35 +24,23 @@ from sklearn.manifold import TSNE
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from ..auto import SemiSupervisedClassifier
+from .. import auto, estimators, model_selection
 from ..displays import AccuracyDisplay, TransductionDisplay, new_figure
-from ..estimators import (
-    S3VC,
-    AnchorGraphClassifier,
-    EigenfunctionClassifier,
-    LapERLSClassifier,
-    LapESVC,
-    LapRLSClassifier,
-    LapSVC,
-    LapSVCPath,
-    LGCClassifier,
-    NFIClassifier,
-    NystromLGCClassifier,
-    PVMClassifier,
-)
-from ..model_selection import LapRLSClassifierCV, LapSVCCV
 from .demo_table import N_LABELLED, N_ROWS, demo_csv
-from .models import check_out, write_whole
+from .options import whole_number
+from .output import check_out, write_text
 
 LABELS_PER_CLASS = 2
 NEW_SHARE = 0.25
 BASELINE = "supervised SVM (scikit-learn's SVC)"
 LAPSVC = "LapSVC, squared hinge"
+#: Methods that do not predict new rows.
+TRANSDUCTIVE = ("LGCClassifier", "NystromLGCClassifier")
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of the labels; ``y`` holds −1 for the unlabelled training rows."""
+    """One draw of the labels; ``y`` is −1 for the unlabelled training rows."""
 
     X: np.ndarray
     y: np.ndarray
@@ -62,13 +50,13 @@ class Draw:
 
     @property
     def labelled(self) -> np.ndarray:
-        """The rows with a label."""
+        """Which training rows have a label."""
         return self.y != -1
 
 
 @dataclass
 class Scores:
-    """Accuracies, seconds and models of one method, an entry for each draw; NaN if it has none."""
+    """Accuracies, seconds and models of one method per draw; NaN where it cannot predict."""
 
     method: str
     unlabelled: list[float] = field(default_factory=list)
@@ -82,14 +70,14 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
         help="learn handwritten digits from 20 labels; prints a table, draws a picture",
-        description="Learns scikit-learn's handwritten digits from 2 labels a class and compares "
-        "a supervised support vector machine with the estimators of Lapwing, those with a "
-        "kernel all with rbf and otherwise with default parameters, on unlabelled training rows "
+        description="Learns scikit-learn's handwritten digits from 2 labels per class and compares "
+        "a supervised support vector machine with the estimators of Lapwing, with the rbf kernel "
+        "where they have a kernel and default parameters otherwise, on unlabelled training rows "
         "and on new rows.",
     )
-    parser.add_argument("--seed", type=_whole_number(0), default=0, help="of the draws (0)")
+    parser.add_argument("--seed", type=whole_number(0), default=0, help="seed of the draws (0)")
     parser.add_argument(
-        "--draws", type=_whole_number(1), default=5, help="draws of the labels to average (5)"
+        "--draws", type=whole_number(1), default=5, help="number of draws of the labels (5)"
     )
     parser.add_argument(
         "--out", type=Path, default=Path("lapwing-demo.png"), help="picture (lapwing-demo.png)"
@@ -98,9 +86,9 @@ def add_command(commands: Any) -> None:
         "--write-csv",
         type=Path,
         metavar="FILE",
-        help="write a table to try `lapwing fit` on, and do nothing else",
+        help="only write a table on which to try `lapwing fit`",
     )
-    parser.add_argument("--no-picture", action="store_true", help="print the table only")
+    parser.add_argument("--no-picture", action="store_true", help="only print the table")
     parser.set_defaults(run=run)
 
 
@@ -108,19 +96,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table and write the picture; return the exit code."""
     if arguments.write_csv is not None:
         check_out(arguments.write_csv, "--write-csv")
-        write_whole(arguments.write_csv, demo_csv())
+        write_text(arguments.write_csv, demo_csv())
         print(
             f"{N_ROWS} rows, {N_LABELLED} of them labelled: {arguments.write_csv}\n"
             f"Next: lapwing fit {arguments.write_csv} --target label --id id"
         )
         return 0
-    wanted = not arguments.no_picture
-    if wanted and (arguments.out.is_dir() or not arguments.out.parent.is_dir()):
-        raise ValueError(f"--out {arguments.out}: give a file name in a folder that exists")
+    if not arguments.no_picture:
+        check_out(arguments.out)
     draws = list(draw_labels(arguments.draws, arguments.seed))
     scores = compare(draws)
     print(table(draws[0], scores))
-    if not wanted:
+    if arguments.no_picture:
         return 0
     try:
         figure = picture(draws[0], scores)
@@ -133,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def draw_labels(n_draws: int, seed: int) -> Iterator[Draw]:
-    """Yield draws of the digits: labelled rows, unlabelled rows, and new rows kept back."""
+    """Yield draws of the digits: labelled and unlabelled training rows, and new rows."""
     X, truth = load_digits(return_X_y=True)
     X = X / 16.0  # pixels from 0 to 1
     for rng in np.random.default_rng(seed).spawn(n_draws):
@@ -150,53 +137,50 @@ def draw_labels(n_draws: int, seed: int) -> Iterator[Draw]:
 
 
 def methods() -> dict[str, Any]:
-    """Return the machines by their names in the table."""
+    """Return the estimators by their names in the table."""
     return {
         BASELINE: SVC(),
-        "SemiSupervisedClassifier": SemiSupervisedClassifier(),
-        LAPSVC: LapSVC(),
-        "LapSVC, hinge": LapSVC(loss="hinge"),
-        "LapRLSClassifier": LapRLSClassifier(),
-        # These, as the first, choose their weights on the 20 labels; the others have fixed ones.
-        "LapSVCCV": LapSVCCV(),
-        "LapRLSClassifierCV": LapRLSClassifierCV(),
-        "LapSVCPath": LapSVCPath(),
-        # Where the norm has weight one, two labels a class need the graph to weigh more than that.
-        "LapESVC": LapESVC(),
-        "LapERLSClassifier": LapERLSClassifier(),
-        # The default kernel of S3VC is linear. One digit against nine others is no matter of a
-        # half-space, and with the kernel of the other machines the table does not compare kernels.
-        # Nobody asks for probabilities here, so no folds are fitted for them; the decisions do
-        # not depend on that.
-        "S3VC, rbf kernel": S3VC(kernel="rbf", calibration_folds=0),
-        "PVMClassifier": PVMClassifier(),
-        "PVMClassifier, hinge": PVMClassifier("hinge"),
-        # These two have no prediction for new rows.
-        "LGCClassifier": LGCClassifier(),
-        "NystromLGCClassifier": NystromLGCClassifier(),
-        "NFIClassifier": NFIClassifier(),
-        # With four rows an anchor, joined to three, some rows lie apart from all labels.
-        "AnchorGraphClassifier": AnchorGraphClassifier(n_neighbors=5),
-        "EigenfunctionClassifier": EigenfunctionClassifier(),
+        "SemiSupervisedClassifier": auto.SemiSupervisedClassifier(),
+        LAPSVC: estimators.LapSVC(),
+        "LapSVC, hinge": estimators.LapSVC(loss="hinge"),
+        "LapRLSClassifier": estimators.LapRLSClassifier(),
+        # These, like the default, choose parameters by the 20 labels; those of others are fixed.
+        "LapSVCCV": model_selection.LapSVCCV(),
+        "LapRLSClassifierCV": model_selection.LapRLSClassifierCV(),
+        "LapSVCPath": estimators.LapSVCPath(),
+        "LapESVC": estimators.LapESVC(),
+        "LapERLSClassifier": estimators.LapERLSClassifier(),
+        # The default kernel of S3VC is linear, which does not separate one digit from the others;
+        # with the kernel of the other estimators the table does not compare kernels. Probabilities
+        # are not used here, so no folds are fitted for them; predictions do not depend on that.
+        "S3VC, rbf kernel": estimators.S3VC(kernel="rbf", calibration_folds=0),
+        "PVMClassifier": estimators.PVMClassifier(),
+        "PVMClassifier, hinge": estimators.PVMClassifier("hinge"),
+        "LGCClassifier": estimators.LGCClassifier(),
+        "NystromLGCClassifier": estimators.NystromLGCClassifier(),
+        "NFIClassifier": estimators.NFIClassifier(),
+        # By default, with three anchors per row, labels do not reach some rows.
+        "AnchorGraphClassifier": estimators.AnchorGraphClassifier(n_neighbors=5),
+        "EigenfunctionClassifier": estimators.EigenfunctionClassifier(),
     }
 
 
 def compare(draws: list[Draw]) -> list[Scores]:
     """Fit every method to every draw."""
-    return [_scores(name, machine, draws) for name, machine in methods().items()]
+    return [_scores(name, estimator, draws) for name, estimator in methods().items()]
 
 
-def _scores(name: str, machine: Any, draws: list[Draw]) -> Scores:
+def _scores(name: str, estimator: Any, draws: list[Draw]) -> Scores:
     scores = Scores(name)
     for draw in draws:
         rows = draw.labelled if name == BASELINE else slice(None)
         start = time.perf_counter()
-        model = clone(machine).fit(draw.X[rows], draw.y[rows])
+        model = clone(estimator).fit(draw.X[rows], draw.y[rows])
         scores.seconds.append(time.perf_counter() - start)
         hidden = ~draw.labelled
         scores.unlabelled.append(model.score(draw.X[hidden], draw.truth[hidden]))
-        transductive = isinstance(model, (LGCClassifier, NystromLGCClassifier))
-        scores.new.append(np.nan if transductive else model.score(draw.X_new, draw.truth_new))
+        can_predict = name not in TRANSDUCTIVE
+        scores.new.append(model.score(draw.X_new, draw.truth_new) if can_predict else np.nan)
         scores.models.append(model)
     return scores
 
@@ -209,7 +193,7 @@ def table(draw: Draw, scores: list[Scores]) -> str:
     lines = [
         f"Handwritten digits: {n_labelled} labelled, {len(draw.y) - n_labelled} unlabelled and "
         f"{len(draw.truth_new)} new rows.",
-        f"Accuracy in %, {repeated}; seconds of a fit, with its graph if any.",
+        f"Accuracy in %, {repeated}; seconds per fit, including the graph.",
         "",
         f"{'':{width}}  {'unlabelled':>12}  {'new rows':>12}  {'seconds':>7}",
     ]
@@ -244,27 +228,14 @@ def picture(draw: Draw, scores: list[Scores]) -> Any:
     TransductionDisplay.from_estimator(
         mapped.models[0], draw.labelled, points=plane(draw.X), truth=draw.truth, ax=right
     )
-    right.set_title(f"Training rows as {LAPSVC}, calls them (first draw)")
-    right.set_xlabel("t-SNE map of the pixels, for the eye only: the learner does not see it")
+    right.set_title(f"Predictions of {LAPSVC}, for the training rows (first draw)")
+    right.set_xlabel("t-SNE map of the pixels, which the model does not use")
     return figure
 
 
 def plane(X: np.ndarray) -> np.ndarray:
     """Return a map of the rows to the plane: t-SNE, stopped early."""
-    # One thread: for some thousand rows more of them only wait for each other.
+    # One thread: with a few thousand rows, more threads only wait for each other.
     with threadpool_limits(limits=1):
         flat = PCA(20, random_state=0).fit_transform(X)
         return TSNE(max_iter=300, init="pca", random_state=0, n_jobs=1).fit_transform(flat)
-
-
-def _whole_number(lowest: int) -> Any:
-    """Return a converter for argparse that refuses numbers below the lowest."""
-
-    def convert(text: str) -> int:
-        number = int(text)
-        if number < lowest:
-            raise argparse.ArgumentTypeError(f"must be at least {lowest}")
-        return number
-
-    convert.__name__ = "whole number"  # argparse: "invalid whole number value: 'x'"
-    return convert

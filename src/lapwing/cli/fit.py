@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import shlex
 import time
 import warnings
@@ -15,104 +13,101 @@ from typing import Any
 import numpy as np
 
 from ..arrays.archive import plain
-from ..tables import TableEncoder, read_table
-from .models import add_common, add_reading, check_out, names, print_json
-from .terminal import Progress, print_summary
+from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
+from ..estimators.targets import may_be_classes
+from ..tables import Table, TableEncoder, fit_encoder, read_table
+from .options import add_json, add_reading, names
+from .output import check_out, csv_text, print_json
+from .terminal import print_summary, progress
 
-#: Different whole numbers from which a target is a quantity: if they are many beside the labels,
-#: and in any case.
-_SOME_VALUES, _SHARE, _MANY_VALUES = 20, 1 / 3, 50
+#: Options that decide what is learnt, with their defaults.
+_DEFAULTS: dict[str, Any] = {
+    "target": None,
+    "id": None,
+    "unlabeled": None,
+    "task": "auto",
+    "method": "auto",
+    "encoding": "utf-8",
+    "memory_limit": None,
+    "seed": 0,
+    "text_columns": [],
+    "categorical_columns": [],
+    "drop": [],
+}
+#: Number of different whole numbers above which they are quantities; and a smaller number above
+#: which they are, if they are also more than this share of the labels.
+_MANY_VALUES, _SOME_VALUES, _SHARE = 50, 20, 1 / 3
 
 
 def add_command(commands: Any) -> None:
     """Add the arguments of `lapwing fit` to the command line."""
     parser = commands.add_parser(
         "fit",
-        help="learn from a table in which few rows have a label; writes a model file",
-        description="Learns from a table (CSV, TSV, Parquet, Arrow, .npz, svmlight) in which few "
-        "rows have a label. Rows whose target is empty count as unlabelled, and are learnt from "
-        "as well.",
+        help="fit a model to a table in which few rows have a label; writes a model file",
+        description="Fits a model to a table (CSV, TSV, Parquet, Arrow, .npz, svmlight) in which "
+        "few rows have a label. Rows whose target is empty count as unlabelled; the model learns "
+        "from them as well.",
     )
     parser.add_argument("data", type=Path, help="the table")
     parser.add_argument("--target", metavar="NAME", help="column of the labels (y in .npz)")
-    parser.add_argument("--id", metavar="COL", help="column that names the rows (counted from 1)")
+    parser.add_argument("--id", metavar="COL", help="column of the row names (numbers from 1)")
     parser.add_argument(
-        "--unlabeled", metavar="MARKER", help="label of unlabelled rows, beside empty cells"
+        "--unlabeled", metavar="MARKER", help="label that marks unlabelled rows, as empty cells do"
     )
     parser.add_argument(
-        "--task", choices=("auto", "classification", "regression"), default="auto", help="(auto)"
+        "--task",
+        choices=("auto", "classification", "regression"),
+        help="whether labels are classes or quantities (auto)",
     )
-    parser.add_argument(
-        "--method", default="auto", help="family of machines, such as manifold or graph (auto)"
-    )
+    parser.add_argument("--method", help="family of models, such as manifold or graph (auto)")
     parser.add_argument(
         "--out", type=Path, default=Path("model.lapwing"), help="model file (model.lapwing)"
     )
-    for option, what in (
-        ("--text-columns", "are texts"),
-        ("--categorical-columns", "are categories"),
-        ("--drop", "are left out"),
-    ):
-        parser.add_argument(
-            option, type=names, default=[], metavar="A,B", help=f"columns that {what}"
-        )
+    for option, use in (("text", "that are texts"), ("categorical", "that are categories")):
+        parser.add_argument(f"--{option}-columns", type=names, metavar="A,B", help=f"columns {use}")
+    parser.add_argument("--drop", type=names, metavar="A,B", help="columns that are left out")
     add_reading(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
-    add_common(parser)
+    parser.add_argument("--seed", type=int, help="seed of everything random (0)")
+    add_json(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, **_DEFAULTS)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is learnt, and why."""
+    """What is learnt, classification or regression, and why."""
 
     name: str
     reason: str
 
 
+@dataclass(frozen=True)
+class TrainingTable:
+    """A table, and what a fit needs of it."""
+
+    table: Table
+    encoder: TableEncoder
+    ids: list[str]
+    labels: np.ndarray
+    n_labelled: int
+    task: Task
+    X: Any
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Read, learn, save and tell; return the exit code."""
-    start = time.perf_counter()
+    """Read the table, fit the model, save it and report on it; return the exit code."""
+    started = time.perf_counter()
     check_out(arguments.out)
-    table = read_table(
-        arguments.data,
-        memory_limit=arguments.memory_limit,
-        encoding=arguments.encoding,
-        as_text=[
-            name
-            for name in (
-                arguments.target,
-                arguments.id,
-                *arguments.text_columns,
-                *arguments.categorical_columns,
-            )
-            if name is not None
-        ],
-        drop=arguments.drop,
-    )
-    encoder = TableEncoder(
-        text_columns=arguments.text_columns,
-        categorical_columns=arguments.categorical_columns,
-        unlabeled=arguments.unlabeled,
-    ).fit(table, target=arguments.target, id=arguments.id)
-    labels = encoder.target_of(table)
-    notes = list(encoder.notes)
-    task = choose_task(labels, arguments.task, encoder.target_is_number)
-    labelled = check_labels(labels, task.name, encoder.target or "y", notes)
-    ids = encoder.ids_of(table)
-    if len(set(ids)) < len(ids):
-        notes.append(f"some names in column {encoder.id!r} name more than one row")
-    X = encoder.transform(table)
-    model = learn(X, labels, task.name, arguments, notes)
+    data = read_training_table(arguments)
+    model, messages = fit_model(data, arguments)
     extra = {
-        "encoder": encoder.to_dict(),
-        "target": encoder.target,
-        "id": encoder.id,
-        "ids": ids.tolist(),
-        "source": table.source,
-        "task": task.name,
-        "labelled": labelled,
+        "encoder": data.encoder.to_dict(),
+        "target": data.encoder.target,
+        "id": data.encoder.id,
+        "ids": data.ids,
+        "source": data.table.source,
+        "task": data.task.name,
+        "labelled": data.n_labelled,
         "command": command_line(arguments),
     }
     model.save(arguments.out, extra=extra)
@@ -120,127 +115,147 @@ def run(arguments: argparse.Namespace) -> int:
         "command": "fit",
         "model": str(arguments.out),
         "data": str(arguments.data),
-        "rows": table.n_rows,
-        "labelled": labelled,
-        "unlabelled": table.n_rows - labelled,
-        "features": X.shape[1],
-        "task": task.name,
-        "task_reason": task.reason,
-        "classes": plain(model.classes_) if task.name == "classification" else None,
-        "seconds": round(time.perf_counter() - start, 3),
-        "notes": notes,
+        "rows": data.table.n_rows,
+        "labelled": data.n_labelled,
+        "unlabelled": data.table.n_rows - data.n_labelled,
+        "features": data.X.shape[1],
+        "task": data.task.name,
+        "task_reason": data.task.reason,
+        "classes": plain(getattr(model, "classes_", None)),
+        "seconds": round(time.perf_counter() - started, 3),
+        "notes": [*_notes(data), *messages],
         "report": model.report_.to_dict(),
     }
     if arguments.json:
         print_json(result)
     elif not arguments.quiet:
-        _tell(result, model)
+        _print_result(result, model)
     return 0
 
 
-def command_line(arguments: argparse.Namespace) -> str:
-    """Return the command that learns the same again: the data, and what is not the default."""
-    words = ["lapwing", "fit", str(arguments.data)]
-    for name in ("target", "id", "unlabeled", "task", "method", "encoding", "memory_limit", "seed"):
-        value = getattr(arguments, name)
-        if value not in (None, "auto", "utf-8", 0):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    for name in ("text_columns", "categorical_columns", "drop"):
-        if getattr(arguments, name):
-            file = io.StringIO()
-            csv.writer(file, lineterminator="").writerow(getattr(arguments, name))
-            words += [f"--{name.replace('_', '-')}", file.getvalue()]
-    return shlex.join([*words, "--out", str(arguments.out)])
-
-
-def choose_task(labels: np.ndarray, wanted: str, numbers: bool) -> Task:
-    """Return whether classes or quantities are to be learnt.
-
-    By default a quantity is a target with fractions, or with so many different whole numbers that
-    they can hardly be classes.
-    """
-    if wanted == "regression" and not numbers and any(label is not None for label in labels):
-        example = next(label for label in labels if label is not None)
-        raise ValueError(
-            f"--task regression needs numbers as targets, and there is {example!r}: give its rows "
-            "no target, or use --task classification"
-        )
-    if wanted != "auto":
-        return Task(wanted, "as asked for")
-    if not numbers:
-        return Task("classification", "the targets are texts")
+def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
+    """Read and encode the table; raise a ValueError if nothing can be learnt from it."""
+    target, id, texts = arguments.target, arguments.id, arguments.text_columns
+    categories = arguments.categorical_columns
+    table = read_table(
+        arguments.data,
+        memory_limit=arguments.memory_limit,
+        encoding=arguments.encoding,
+        as_text=[target, id, *texts, *categories],
+        drop=arguments.drop,
+    )
+    encoder = fit_encoder(
+        table,
+        target=target,
+        id=id,
+        text_columns=texts,
+        categorical_columns=categories,
+        unlabeled=arguments.unlabeled,
+    )
+    labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
-    n_values = len(set(known))
-    if any(float(label) != int(label) for label in known):
+    task = choose_task(known, arguments.task)
+    check_labels(known, task.name, encoder.target or "y")
+    ids, X = encoder.ids_of(table), encoder.transform(table)
+    return TrainingTable(table, encoder, ids, labels, len(known), task, X)
+
+
+def choose_task(known: list[Any], requested: str) -> Task:
+    """Return whether the known labels are classes or quantities.
+
+    By default labels are quantities if some are fractions, or if they are whole numbers of which
+    too many differ for classes.
+    """
+    values, n_values = np.array(known), len(set(known))
+    are_texts = values.dtype.kind == "U"
+    if requested == "regression" and are_texts:
+        raise ValueError(
+            f"--task regression needs numbers as targets, and there is {known[0]!r}: leave the "
+            "targets of such rows empty, or use --task classification"
+        )
+    if requested != "auto":
+        return Task(requested, "as requested")
+    if are_texts:
+        return Task("classification", "the targets are texts")
+    if not may_be_classes(values):
         return Task("regression", "the targets are numbers with fractions")
-    many = n_values > _MANY_VALUES or (n_values > _SOME_VALUES and n_values > _SHARE * len(known))
-    if many:
+    are_some = n_values > _SOME_VALUES and n_values > _SHARE * len(known)
+    if are_some or n_values > _MANY_VALUES:
         return Task("regression", f"the targets are {n_values} different numbers")
     return Task("classification", f"the targets are {n_values} different whole numbers")
 
 
-def check_labels(labels: np.ndarray, task: str, target: str, notes: list[str]) -> int:
-    """Return the number of labelled rows; raise a ValueError if nothing can be learnt from them."""
-    known = [label for label in labels if label is not None]
+def check_labels(known: list[Any], task: str, target: str) -> None:
+    """Raise a ValueError if nothing can be learnt from the known labels."""
     if not known:
         raise ValueError(
-            f"no row has a label in {target!r}: give some rows of each class one, and leave the "
-            "cells of the others empty"
+            f"no row has a label in {target!r}: label some rows of each class, and leave the cells "
+            "of the others empty"
         )
     if len(set(known)) == 1:
-        what = "one class" if task == "classification" else "one value"
+        what = "class" if task == "classification" else "value"
         raise ValueError(
-            f"all {len(known)} labelled rows have the label {known[0]!r}: with {what} there is "
-            "nothing to tell apart; label rows of another"
+            f"all {len(known)} labelled rows have the label {known[0]!r}, and nothing can be "
+            f"learnt from one {what}: label rows of another"
         )
-    if len(known) == len(labels):
-        notes.append("all rows have a label: there are no unlabelled rows to learn from")
-    return len(known)
 
 
-def learn(
-    X: Any, labels: np.ndarray, task: str, arguments: argparse.Namespace, notes: list[str]
-) -> Any:
-    """Fit the estimator; what it warns of goes to the notes."""
-    from .. import SemiSupervisedClassifier, SemiSupervisedRegressor
-
-    with Progress(arguments.quiet) as progress, warnings.catch_warnings(record=True) as caught:
+def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, list[str]]:
+    """Return the fitted model, and its warnings that its report does not repeat."""
+    with progress(arguments.quiet) as callback, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shared = {
-            "method": arguments.method,
-            "random_state": arguments.seed,
-            "memory_limit": arguments.memory_limit,
-            "callback": progress,
-        }
-        if task == "classification":
-            model = SemiSupervisedClassifier(unlabeled=None, **shared).fit(X, labels)
-        else:
-            y = np.array([np.nan if label is None else label for label in labels], dtype=float)
-            model = SemiSupervisedRegressor(**shared).fit(X, y)
-    told = model.report_.to_dict().get("warnings") or []
-    for warning in caught:
-        message = str(warning.message)
-        if issubclass(warning.category, UserWarning) and message not in (*notes, *told):
-            notes.append(message)
-    return model
+        model: Any = SemiSupervisedRegressor()
+        if data.task.name == "classification":
+            model = SemiSupervisedClassifier(unlabeled=None)
+        model.set_params(
+            method=arguments.method,
+            random_state=arguments.seed,
+            memory_limit=arguments.memory_limit,
+            callback=callback,
+        )
+        model.fit(data.X, data.labels)
+    messages = dict.fromkeys(
+        str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
+    )
+    return model, [message for message in messages if message not in model.report_.warnings]
 
 
-def _tell(result: dict[str, Any], model: Any) -> None:
-    classes = result["classes"]
-    shown = "" if classes is None else ": " + ", ".join(map(str, classes[:10]))
-    shown += " …" if classes is not None and len(classes) > 10 else ""
+def command_line(arguments: argparse.Namespace) -> str:
+    """Return the command that fits the same model again, without options at their defaults."""
+    words = ["lapwing", "fit", str(arguments.data)]
+    for name, default in _DEFAULTS.items():
+        value = getattr(arguments, name)
+        if value != default:
+            text = csv_text(value, []).removesuffix("\n") if isinstance(value, list) else str(value)
+            words += [f"--{name.replace('_', '-')}", text]
+    return shlex.join([*words, "--out", str(arguments.out)])
+
+
+def _notes(data: TrainingTable) -> list[str]:
+    """Return what the user should know about the table."""
+    notes = list(data.encoder.notes)
+    if data.n_labelled == data.table.n_rows:
+        notes.append("all rows have a label: there are no unlabelled rows to learn from")
+    if len(set(data.ids)) < len(data.ids):
+        notes.append(f"column {data.encoder.id!r} gives several rows the same name")
+    return notes
+
+
+def _print_result(result: dict[str, Any], model: Any) -> None:
+    task = f"{result['task']} ({result['task_reason']})"
+    if result["classes"] is not None:
+        task += ": " + ", ".join(map(str, result["classes"][:10]))
+        task += " …" if len(result["classes"]) > 10 else ""
+    rows = f"{result['rows']}: {result['labelled']} labelled, {result['unlabelled']} unlabelled"
     facts = [
         ("data", result["data"]),
-        (
-            "rows",
-            f"{result['rows']}: {result['labelled']} labelled, {result['unlabelled']} unlabelled",
-        ),
+        ("rows", rows),
         ("features", str(result["features"])),
-        ("task", f"{result['task']} ({result['task_reason']}){shown}"),
+        ("task", task),
         ("model", result["model"]),
         ("seconds", f"{result['seconds']:.1f}"),
+        *(("note", note) for note in result["notes"]),
     ]
-    facts += [("note", note) for note in result["notes"]]
-    print_summary("Learnt", facts)
+    print_summary("Fitted", facts)
     print()
     print(model.report_)

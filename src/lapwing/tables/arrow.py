@@ -1,24 +1,23 @@
 """Tables in the formats of Arrow: Parquet, Feather, and files or streams of Arrow itself.
 
-The only module that names pyarrow, an extra, and imports it inside functions. Must not know what
-columns mean: numbers become float64, all else that can be written becomes text.
+The only module that names pyarrow, an optional dependency, and it imports it inside functions. Must
+not know what columns mean: numbers become float64, everything else that has a text becomes text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .delimited import MemoryCheck
-from .table import Table, did_you_mean
+from .table import MemoryCheck, Table, select_columns
 
 
 def read_arrow(
     path: Path,
-    check: MemoryCheck,
+    check_memory: MemoryCheck,
     as_text: Collection[str],
     drop: Collection[str],
     only: Collection[str] | None,
@@ -32,41 +31,41 @@ def read_arrow(
             '"lapwing[tables]", or give the table as CSV'
         ) from None
     try:
-        stored = _open_arrow(path, check, drop, only)
-        stored.validate(full=True)  # what is damaged can end the process later
+        stored = _open_arrow(path, check_memory, drop, only)
+        stored.validate(full=True)  # damaged data can end the process later
+    except (MemoryError, FileNotFoundError):
+        raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        if isinstance(error, (MemoryError, FileNotFoundError)):
-            raise
         reason = (str(error).splitlines() or ["it is damaged"])[0]
         raise ValueError(f"{path.name} cannot be read: {reason}") from None
     if stored.num_rows == 0:
-        raise ValueError(f"{path.name} has columns and no rows: give it at least one")
+        raise ValueError(f"{path.name} has columns and no rows: add at least one row")
     columns = {
-        name: _arrow_column(stored.column(name), name, path.name, name in as_text)
+        name: _convert(stored.column(name), name, path.name, name in as_text)
         for name in stored.column_names
     }
     return Table(path.name, stored.num_rows, columns)
 
 
 def _open_arrow(
-    path: Path, check: MemoryCheck, drop: Collection[str], only: Collection[str] | None
+    path: Path, check_memory: MemoryCheck, drop: Collection[str], only: Collection[str] | None
 ) -> Any:
-    """Return the wanted columns as a table of pyarrow; sizes are checked first."""
+    """Return the selected columns as a table of pyarrow; sizes are checked first."""
     if path.suffix.lower() in (".parquet", ".pq"):
         from pyarrow import parquet
 
         with parquet.ParquetFile(path) as file:
-            wanted = _wanted(file.schema_arrow.names, drop, only, path.name)
+            wanted = select_columns(file.schema_arrow.names, drop, only, path.name)
             meta = file.metadata
-            # What is packed grows: numbers become eight bytes, texts objects.
+            # Data grow when they are unpacked: numbers take eight bytes, texts become objects.
             size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            need = max(3.0 * size, 16.0 * meta.num_rows * len(wanted))
-            check(meta.num_rows, len(wanted), need)
+            needed = max(3.0 * size, 16.0 * meta.num_rows * len(wanted))
+            check_memory(meta.num_rows, len(wanted), needed)
             return file.read(columns=wanted)
     import pyarrow as pa
     from pyarrow import feather
 
-    check(0, 0, 3.0 * path.stat().st_size)
+    check_memory(0, 0, 3.0 * path.stat().st_size)
     with open(path, "rb") as file:
         is_file = file.read(6) in (b"ARROW1", b"FEA1\x00\x00") or path.suffix.lower() == ".feather"
     if is_file:
@@ -74,51 +73,33 @@ def _open_arrow(
     else:
         with pa.OSFile(str(path)) as source:
             stored = pa.ipc.open_stream(source).read_all()
-    return stored.select(_wanted(stored.column_names, drop, only, path.name))
+    return stored.select(select_columns(stored.column_names, drop, only, path.name))
 
 
-def _wanted(
-    names: list[str], drop: Collection[str], only: Collection[str] | None, source: str
-) -> list[str]:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"{source} has {names.count(twice[0])} columns named {twice[0]!r}")
-    for name in drop:
-        if name not in names:
-            raise ValueError(f"{source} has no column {name!r}{did_you_mean(name, names)}")
-    return [n for n in names if n not in drop and (only is None or n in only)]
-
-
-def _arrow_column(column: Any, name: str, source: str, text: bool) -> np.ndarray:
+def _convert(column: Any, name: str, source: str, as_text: bool) -> np.ndarray:
+    """Return a column of pyarrow as numbers, or as objects that are str or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if pa.types.is_null(kind) or (is_number and not text):
+    def is_any(*tests: Callable[[Any], bool]) -> bool:
+        return any(test(column.type) for test in tests)
+
+    types = pa.types
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    is_number = is_any(types.is_integer, types.is_floating, types.is_decimal)
+    is_text = is_any(types.is_string, types.is_large_string)
+    if types.is_null(column.type) or (is_number and not as_text):
         return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
-    if pa.types.is_floating(kind):
+    if types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
-    elif not (is_number or _has_text(pa.types, kind)):
+    elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):
         raise ValueError(
-            f"column {name!r} of {source} holds {kind}, which is neither number nor text: leave "
-            f"it out with --drop {name}"
+            f"column {name!r} of {source} contains {column.type}, which is neither number nor "
+            f"text: leave it out with --drop {name}"
         )
     cells = np.empty(len(column), dtype=object)
     cells[:] = [
         cell if cell and cell.strip() else None for cell in column.cast("string").to_pylist()
     ]
     return cells
-
-
-def _has_text(types: Any, kind: Any) -> bool:
-    return (
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_boolean(kind)
-        or types.is_date(kind)
-        or types.is_timestamp(kind)
-    )

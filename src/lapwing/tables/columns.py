@@ -1,34 +1,36 @@
 """What a column of a table becomes: a number, a group of zeros and ones, or weights of words.
 
-Each kind holds what was learnt at fit, makes the same features of any table again, and can be
-written as plain JSON and read back. Reading checks everything: a model file may come from anybody.
-Must not know how a kind was decided on.
+Each class holds what was learnt from the table of a fit, computes the same features of any other
+table, and can be written as plain JSON and read back. Reading checks everything: a model file may
+come from anybody. Must not know how the type of a column was inferred.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import normalize
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .table import Table, as_numbers, as_texts
+from ..arrays.packing import expect
+from .stored import from_stored
+from .table import Table, as_texts, number_or_none
 
 #: Texts of a yes-or-no column, in lower case.
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "y", "t"), 1.0),
     **dict.fromkeys(("false", "no", "n", "f"), 0.0),
 }
+#: The squares of larger numbers overflow.
+_LARGEST_NUMBER = 1e150
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def days(text: str) -> float | None:
-    """Return the days from 1970 to a date such as 2024-01-31, or None if it is none.
+    """Return the days from 1970 to a date such as 2024-01-31, or None if the text is not a date.
 
     Examples
     --------
@@ -46,74 +48,97 @@ def days(text: str) -> float | None:
     return (moment - _EPOCH).total_seconds() / 86400.0
 
 
+#: How texts can be read as numbers: the function of a text, and what it accepts.
+READINGS = {
+    "number": (number_or_none, "a number"),
+    "date": (days, "a date such as 2024-01-31"),
+    "boolean": (lambda text: BOOLEANS.get(text.lower()), "yes or no"),
+}
+
+
+def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
+    """Return a column as float64: numbers, dates as days, yes as 1; NaN where a cell is missing.
+
+    Raises
+    ------
+    ValueError
+        If a cell cannot be read so, or is infinite or huge; the message names column and row.
+    """
+    column = table.column(name)
+    numbers = np.full(table.n_rows, np.nan)
+    if column.dtype == object:
+        read, expected = READINGS[reading]
+        for row, text in enumerate(as_texts(column)):
+            if text is None:
+                continue
+            number = read(text)
+            if number is None:
+                raise _bad_cell(table, name, row, repr(text), f"where the model needs {expected}")
+            numbers[row] = number
+    else:
+        numbers[:] = column
+    too_large = np.flatnonzero(np.abs(numbers) > _LARGEST_NUMBER)
+    if len(too_large):
+        cell = f"{numbers[too_large[0]]:g}"
+        raise _bad_cell(table, name, too_large[0], cell, "which is too large to compute with")
+    return numbers
+
+
+def _bad_cell(table: Table, name: str, row: int, cell: str, problem: str) -> ValueError:
+    return ValueError(
+        f"column {name!r} of {table.source} contains {cell} in {table.where(row)}, {problem}: "
+        "correct the cell or leave it empty"
+    )
+
+
 @dataclass(frozen=True)
 class NumberColumn:
     """One feature: a number, a date in days, or yes and no as 1 and 0.
 
-    A missing cell becomes the median. If cells were missing at fit, a second feature says where.
+    A missing cell becomes the median. If cells were missing in the table of the fit, a second
+    feature indicates missing cells.
     """
 
-    kind: ClassVar[str] = "number"
     name: str
-    reading: str  # "number", "date" or "boolean"
+    reading: str  # a key of READINGS
     median: float
     has_indicator: bool
     mean: float = 0.0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        expect(self.reading in READINGS, f"a column cannot be read as {self.reading!r}")
+        expect(self.scale > 0, "a scale must be positive")
 
     @property
     def features(self) -> list[str]:
         """Names of the features."""
         return [self.name] + [f"{self.name} is missing"] * self.has_indicator
 
-    def values(self, table: Table) -> np.ndarray:
-        """Return the column as numbers, NaN where a cell is missing."""
-        return read_numbers(table, self.name, self.reading)
-
     def block(self, table: Table) -> np.ndarray:
         """Return the features of the rows."""
-        values = self.values(table)
+        values = read_numbers(table, self.name, self.reading)
         missing = np.isnan(values)
         number = (np.where(missing, self.median, values) - self.mean) / self.scale
         return np.column_stack([number, missing])[:, : len(self.features)].astype(np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that was learnt as plain JSON."""
-        return {"kind": self.kind, **vars(self)}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> NumberColumn:
-        """Return a column from what `to_dict` gave."""
-        reading = text_in(stored, "reading")
-        if reading not in ("number", "date", "boolean"):
-            raise ValueError(f"a column cannot be read as {reading!r}")
-        scale = number_in(stored, "scale")
-        if scale <= 0:
-            raise ValueError("a scale must be positive")
-        return cls(
-            text_in(stored, "name"),
-            reading,
-            number_in(stored, "median"),
-            flag_in(stored, "has_indicator"),
-            number_in(stored, "mean"),
-            scale,
-        )
-
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """One feature of zeros and ones a value.
+    """One feature of zeros and ones per value.
 
-    Values beyond the listed ones share the feature "other" if there were such at fit. If there
-    were none, a value never seen has zero in all features of the column. A missing cell has a
-    feature of its own if there was one at fit, and zeros otherwise.
+    Values that are not listed share the feature "other" if the table of the fit had such values.
+    Otherwise a new value has zeros in all features of the column. Missing cells have a feature of
+    their own if that table had missing cells, and zeros otherwise.
     """
 
-    kind: ClassVar[str] = "category"
     name: str
     values: list[str]
     has_other: bool
     has_missing: bool
+
+    def __post_init__(self) -> None:
+        expect(len(set(self.values)) == len(self.values), "a value occurs twice")
 
     @property
     def features(self) -> list[str]:
@@ -126,42 +151,29 @@ class CategoryColumn:
 
     def block(self, table: Table) -> sparse.csr_matrix:
         """Return the features of the rows."""
-        place: dict[str | None, int] = {value: i for i, value in enumerate(self.values)}
-        other = len(place) if self.has_other else -1
-        if self.has_missing:
-            place[None] = len(self.features) - 1
-        else:
-            place[None] = -1
-        column = np.array(
-            [place.get(text, other) for text in as_texts(table.column(self.name))], dtype=np.intp
-        )
+        width = len(self.features)
+        index: dict[str | None, int] = {value: i for i, value in enumerate(self.values)}
+        index[None] = width - 1 if self.has_missing else -1
+        other = len(self.values) if self.has_other else -1
+        texts = as_texts(table.column(self.name))
+        column = np.array([index.get(text, other) for text in texts], dtype=np.intp)
         rows = np.flatnonzero(column >= 0)
-        shape = (table.n_rows, len(self.features))
-        return sparse.csr_matrix((np.ones(len(rows)), (rows, column[rows])), shape=shape)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that was learnt as plain JSON."""
-        return {"kind": self.kind, **vars(self)}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> CategoryColumn:
-        """Return a column from what `to_dict` gave."""
-        return cls(
-            text_in(stored, "name"),
-            texts_in(stored, "values"),
-            flag_in(stored, "has_other"),
-            flag_in(stored, "has_missing"),
-        )
+        entries = np.ones(len(rows)), (rows, column[rows])
+        return sparse.csr_matrix(entries, shape=(table.n_rows, width))
 
 
 @dataclass(frozen=True)
 class TextColumn:
     """Weights of words: (1 + ln count) · idf, each row of length one; an empty cell is zeros."""
 
-    kind: ClassVar[str] = "text"
     name: str
     words: list[str]
     idf: list[float]
+
+    def __post_init__(self) -> None:
+        expect(len(set(self.words)) == len(self.words) > 0, "there must be words, each once")
+        expect(len(self.idf) == len(self.words), "each word must have one weight")
+        expect(min(self.idf) > 0, "weights of words must be positive")
 
     @property
     def features(self) -> list[str]:
@@ -171,92 +183,35 @@ class TextColumn:
     def block(self, table: Table) -> sparse.csr_matrix:
         """Return the features of the rows."""
         texts = [text or "" for text in as_texts(table.column(self.name))]
-        vocabulary = {word: i for i, word in enumerate(self.words)}
-        counts = CountVectorizer(vocabulary=vocabulary).transform(texts).astype(np.float64)
-        counts.data = 1.0 + np.log(counts.data)
-        return normalize(sparse.csr_matrix(counts @ sparse.diags(self.idf)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that was learnt as plain JSON."""
-        return {"kind": self.kind, **vars(self)}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> TextColumn:
-        """Return a column from what `to_dict` gave."""
-        words, idf = texts_in(stored, "words"), stored.get("idf")
-        if not isinstance(idf, list) or len(idf) != len(words) or not words:
-            raise ValueError("there must be a weight for each word, and a word")
-        weights = [_number(weight, "a weight of a word") for weight in idf]
-        if min(weights) <= 0:
-            raise ValueError("weights of words must be positive")
-        return cls(text_in(stored, "name"), words, weights)
+        weights = TfidfVectorizer(vocabulary=self.words, sublinear_tf=True)
+        weights.idf_ = np.array(self.idf)
+        return weights.transform(texts)
 
 
 Column = NumberColumn | CategoryColumn | TextColumn
-COLUMNS: dict[str, Any] = {c.kind: c for c in (NumberColumn, CategoryColumn, TextColumn)}
+#: The types of columns by their names in model files.
+COLUMN_TYPES: dict[str, Any] = {
+    "number": NumberColumn,
+    "category": CategoryColumn,
+    "text": TextColumn,
+}
 
 
-def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
-    """Return a column as numbers, dates as days and yes as 1, with NaN where a cell is missing."""
-    column = table.column(name)
-    if reading == "number" or column.dtype != object:
-        return as_numbers(table, name)
-    numbers = np.full(table.n_rows, np.nan)
-    for row, text in enumerate(as_texts(column)):
-        if text is None:
-            continue
-        number = days(text) if reading == "date" else BOOLEANS.get(text.lower())
-        if number is None:
-            wanted = "a date such as 2024-01-31" if reading == "date" else "yes or no"
-            raise ValueError(
-                f"column {name!r} of {table.source} holds {text!r} in {table.where(row)}, where "
-                f"the model needs {wanted}: correct the cell or leave it empty"
-            )
-        numbers[row] = number
-    return numbers
+def column_to_dict(column: Column) -> dict[str, Any]:
+    """Return a column as plain JSON."""
+    [name] = [name for name, cls in COLUMN_TYPES.items() if isinstance(column, cls)]
+    return {"kind": name, **vars(column)}
 
 
-# ---------------------------------------------------------------- what is read from a model file
+def column_from_dict(stored: Any) -> Column:
+    """Return the column that `column_to_dict` was given.
 
-
-def text_in(stored: dict[str, Any], key: str) -> str:
-    """Return a text, or raise a ValueError."""
-    value = stored.get(key)
-    if not isinstance(value, str):
-        raise ValueError(f"{key!r} must be a text")
-    return value
-
-
-def texts_in(stored: dict[str, Any], key: str) -> list[str]:
-    """Return a list of texts that all differ, or raise a ValueError."""
-    values = stored.get(key)
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{key!r} must be a list of texts")
-    if len(set(values)) < len(values):
-        raise ValueError(f"{key!r} must hold no text twice")
-    return list(values)
-
-
-def flag_in(stored: dict[str, Any], key: str) -> bool:
-    """Return true or false, or raise a ValueError."""
-    value = stored.get(key)
-    if not isinstance(value, bool):
-        raise ValueError(f"{key!r} must be true or false")
-    return value
-
-
-def number_in(stored: dict[str, Any], key: str) -> float:
-    """Return a finite number, or raise a ValueError."""
-    return _number(stored.get(key), repr(key))
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{name} must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be a finite number")
-    return number
+    Raises
+    ------
+    ValueError
+        If anything in it is not as `column_to_dict` writes it.
+    """
+    values = dict(stored) if isinstance(stored, dict) else {}
+    name = values.pop("kind", None)
+    expect(isinstance(name, str) and name in COLUMN_TYPES, "the type of a column is not known")
+    return from_stored(COLUMN_TYPES[name], values)

@@ -1,194 +1,77 @@
-"""How a table becomes a matrix: learnt from one table, done again for every other.
+"""How a table becomes a matrix: learnt from one table, applied in the same way to all others.
 
-The encoder travels inside the model file, as plain JSON. Must not know file formats or estimators.
+The encoder is stored in the model file, as plain JSON. Must not know file formats or estimators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .columns import COLUMNS, Column, NumberColumn, TextColumn, flag_in
-from .kinds import decide
-from .table import Table, as_texts
+from ..arrays.packing import expect
+from .column_types import infer_column
+from .columns import Column, NumberColumn, TextColumn, column_from_dict, column_to_dict
+from .stored import from_stored
+from .table import Table, as_texts, listing
 from .targets import (
     are_numbers,
     default_marker,
-    marks_among,
+    missing_marks,
     parse_labels,
     raw_labels,
     without_marker,
 )
 
 _VERSION = 1
-_KEYS = {
-    "version", "target", "id", "unlabeled", "target_is_number",
-    "n_features", "is_sparse", "columns", "notes",
-}  # fmt: skip
-#: Features from which mostly empty ones are stored sparsely.
+#: Number of features above which a matrix of mostly zeros is stored sparsely.
 _WIDE = 200
 #: Entries up to which rows with numbers in them are stored densely in any case: the estimators take
-#: sparse rows for text, of which the direction counts and not the length.
+#: sparse rows for text, of which only the direction matters.
 _DENSE_ENTRIES = 25_000_000
 
 
+@dataclass(frozen=True)
 class TableEncoder:
-    """Makes a matrix, targets and names of rows of a table, always in the same way.
-
-    Kinds of columns are decided at `fit`:
-
-    - numbers: a missing cell becomes the median, and a further feature says that it was missing if
-      any was at fit. Dates such as 2024-01-31 count days, yes and no (true and false) are 1 and 0;
-    - categories, few different texts: a feature of zeros and ones a value. A value that `fit` did
-      not see has zeros in all of them;
-    - texts, several words a cell: weights of words (TF-IDF), each row of length one;
-    - columns that are constant, empty, count the rows or name them are left out; `notes` says so.
-
-    Numbers are passed on as they are if there is nothing else, and with mean zero and variance one
-    beside categories or texts. The cells ``NA``, ``N/A``, ``nan``, ``null``, ``None``, ``?``, ``-``
-    and empty ones count as missing.
-
-    Parameters
-    ----------
-    text_columns, categorical_columns : sequence of str
-        Columns whose kind is not to be decided.
-    drop : sequence of str
-        Columns that are left out.
-    unlabeled : str, optional
-        A marker of unlabelled rows; empty cells of the target are unlabelled in any case. Beside a
-        matrix it is −1 if that can mean nothing else.
+    """Converts tables to a matrix, labels and row names; see `fit_encoder`.
 
     Attributes
     ----------
+    target, id : str or None
+        Columns of the labels and of the row names.
+    unlabeled : str or None
+        Marker of unlabelled rows; rows with an empty cell always count as unlabelled.
+    target_is_number : bool
+        Whether all labels are numbers.
+    n_features : int
+        Number of columns of the matrix.
+    is_sparse : bool
+        Whether the matrix is sparse.
+    columns : list of NumberColumn, CategoryColumn and TextColumn
+        The columns that become features; none for a table that contains a ready matrix.
     notes : list of str
-        What the user should know of the columns.
-
-    Examples
-    --------
-    >>> age = np.array([31.0, 40.0, np.nan])
-    >>> colour = np.array(["red", "blue", "red"], dtype=object)
-    >>> label = np.array(["a", None, "b"], dtype=object)
-    >>> table = Table("t.csv", 3, {"age": age, "colour": colour, "label": label})
-    >>> encoder = TableEncoder().fit(table, target="label")
-    >>> encoder.feature_names
-    ['age', 'age is missing', 'colour = blue', 'colour = red']
-    >>> encoder.transform(table).shape
-    (3, 4)
+        What the user should know about the columns.
     """
 
-    def __init__(
-        self,
-        *,
-        text_columns: Sequence[str] = (),
-        categorical_columns: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        unlabeled: str | None = None,
-    ) -> None:
-        self.text_columns = tuple(text_columns)
-        self.categorical_columns = tuple(categorical_columns)
-        self.drop = tuple(drop)
-        self.unlabeled = unlabeled
-        self.target: str | None = None
-        self.id: str | None = None
-        self.target_is_number = False
-        self.n_features = 0
-        self.is_sparse = False
-        self.columns: list[Column] = []
-        self.notes: list[str] = []
+    target: str | None
+    id: str | None
+    unlabeled: str | None
+    target_is_number: bool
+    n_features: int
+    is_sparse: bool
+    columns: list[Column]
+    notes: list[str]
 
-    # ------------------------------------------------------------ learning
-
-    def fit(
-        self, table: Table, *, target: str | None = None, id: str | None = None
-    ) -> TableEncoder:
-        """Decide what every column becomes.
-
-        Parameters
-        ----------
-        table : Table
-        target : str, optional
-            Column of the labels; a table with a ready matrix has them in ``y``.
-        id : str, optional
-            Column that names the rows; by default they are counted from 1.
-        """
-        self.target, self.id, self.notes = target, id, []
-        if table.is_matrix:
-            self._fit_matrix(table)
-        else:
-            self._fit_columns(table)
-        cells = raw_labels(table, target)
-        if table.is_matrix and self.unlabeled is None:
-            self.unlabeled = default_marker(cells, table.source)
-        cells = without_marker(cells, self.unlabeled)
-        self.target_is_number = are_numbers(cells)
-        marks = marks_among(cells)
-        if marks and not self.target_is_number:
-            self.notes.append(
-                f"{marks[0]!r} is taken for a label: if it marks unlabelled rows, say --unlabeled "
-                f"{marks[0]!r}"
-            )
-        return self
-
-    def _fit_matrix(self, table: Table) -> None:
-        given = [self.target, self.id, *self.text_columns, *self.categorical_columns, *self.drop]
-        names = [name for name in given if name is not None and (name, name) != (self.target, "y")]
-        if names:
-            raise ValueError(
-                f"{table.source} holds a matrix, whose columns have no names: there is no "
-                f"{names[0]!r}. Its targets are the array y"
-            )
-        self.columns, self.n_features = [], table.X.shape[1]
-        self.is_sparse = sparse.issparse(table.X)
-
-    def _fit_columns(self, table: Table) -> None:
-        if self.target is None:
-            raise ValueError(
-                f"say with --target which column of {table.source} holds the labels: it has "
-                f"{', '.join(map(repr, table.columns))}"
-            )
-        table.column(self.target, "target column")
-        for name in (self.id, *self.text_columns, *self.categorical_columns):
-            if name is not None:
-                table.column(name)
-        if self.target in (self.id, *self.text_columns, *self.categorical_columns):
-            raise ValueError(f"column {self.target!r} is the target and cannot be anything else")
-        both = set(self.text_columns) & set(self.categorical_columns)
-        if both:
-            raise ValueError(f"column {min(both)!r} cannot be both text and category")
-        self.columns = self._decide(table)
-        if not self.columns:
-            raise ValueError(
-                f"no column of {table.source} is left to learn from. {'; '.join(self.notes)}"
-            )
-        if not all(isinstance(column, NumberColumn) for column in self.columns):
-            self.columns = [_scaled(column, table) for column in self.columns]
-        self.n_features = sum(len(column.features) for column in self.columns)
-        numbers = sum(isinstance(column, NumberColumn) for column in self.columns)
-        mostly_zero = any(isinstance(column, TextColumn) for column in self.columns) or (
-            self.n_features > _WIDE and numbers < 0.2 * self.n_features
-        )
-        small = table.n_rows * self.n_features <= _DENSE_ENTRIES
-        self.is_sparse = mostly_zero and not (numbers and small)
-
-    def _decide(self, table: Table) -> list[Column]:
-        columns = []
-        for name in table.columns:
-            if name in (self.target, self.id, *self.drop):
-                continue
-            forced = "text" if name in self.text_columns else None
-            forced = "category" if name in self.categorical_columns else forced
-            column, note = decide(table, name, forced)
-            if note:
-                self.notes.append(note)
-            if column is not None:
-                columns.append(column)
-        return columns
-
-    # ------------------------------------------------------------ using what was learnt
+    def __post_init__(self) -> None:
+        expect(0 < self.n_features < 2**31, "'n_features' must be a positive number")
+        if self.columns:
+            names = [column.name for column in self.columns]
+            expect(len(set(names)) == len(names), "a column occurs twice")
+            agrees = len(self.feature_names) == self.n_features
+            expect(agrees, "'n_features' does not agree with the columns")
 
     @property
     def feature_names(self) -> list[str]:
@@ -199,57 +82,56 @@ class TableEncoder:
 
     @property
     def as_text(self) -> list[str]:
-        """Columns that `read_table` must not turn into numbers."""
-        kept = [column.name for column in self.columns if not isinstance(column, NumberColumn)]
-        return kept + [name for name in (self.target, self.id) if name is not None]
+        """Columns that `read_table` must not convert to numbers."""
+        texts = [column.name for column in self.columns if not isinstance(column, NumberColumn)]
+        return texts + [name for name in (self.target, self.id) if name is not None]
 
     @property
     def names(self) -> list[str]:
-        """Columns that are used, with those of the target and of the names of rows."""
+        """Columns that are used, including those of the labels and of the row names."""
         used = [column.name for column in self.columns]
         return used + [name for name in (self.target, self.id) if name is not None]
 
     def transform(self, table: Table) -> Any:
-        """Return the matrix of a table: an ndarray, or a csr_matrix where most of it is zero.
+        """Return the matrix of a table: an ndarray, or a csr_matrix if most entries are zero.
 
         Columns that the encoder does not know are ignored.
 
         Raises
         ------
         ValueError
-            If a column is lacking, or a cell holds no number where one is needed.
+            If a column is missing, or a cell is not a number where one is needed.
         """
         if not self.columns:
-            return self._matrix(table)
-        needed = [column.name for column in self.columns]
-        lacking = [name for name in needed if name not in table.columns]
-        if table.is_matrix or lacking:
-            names = ", ".join(map(repr, lacking[:10])) + (", …" if len(lacking) > 10 else "")
-            has = ", ".join(map(repr, list(table.columns)[:20])) or "a matrix without names"
+            return self._transform_matrix(table)
+        missing = [column.name for column in self.columns if column.name not in table.columns]
+        if missing:
+            has = listing(table.columns, 20) or "a matrix without names"
             raise ValueError(
-                f"{table.source} lacks {names}, which the model needs; it has {has}: rename or add "
-                "the column, with empty cells where it is not known"
+                f"{table.source} lacks {listing(missing, 10)}, which the model needs; it has "
+                f"{has}: rename or add the column, with empty cells where it is not known"
             )
         blocks: list[Any] = [column.block(table) for column in self.columns]
         if self.is_sparse:
             return sparse.csr_matrix(sparse.hstack(blocks, format="csr"))
         return np.hstack([b.toarray() if sparse.issparse(b) else b for b in blocks])
 
-    def _matrix(self, table: Table) -> Any:
+    def _transform_matrix(self, table: Table) -> Any:
         if not table.is_matrix:
             raise ValueError(
-                f"the model learnt from a matrix of {self.n_features} columns without names: "
+                f"the model was fitted to a matrix of {self.n_features} columns without names: "
                 f"{table.source} must be .npz or svmlight as well"
             )
-        X = table.X if not self.is_sparse else sparse.csr_matrix(table.X)
-        if not self.is_sparse and sparse.issparse(X):
+        X = sparse.csr_matrix(table.X) if self.is_sparse else table.X
+        if sparse.issparse(X) and not self.is_sparse:
             X = X.toarray()
-        lacking = self.n_features - X.shape[1]
-        if lacking > 0 and self.is_sparse:  # svmlight does not store columns of zeros at the end
+        missing = self.n_features - X.shape[1]
+        if missing > 0 and self.is_sparse:  # svmlight does not store columns of zeros at the end
             X = sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], self.n_features))
-        elif lacking:
+        elif missing:
             raise ValueError(
-                f"{table.source} has {X.shape[1]} columns, the model learnt from {self.n_features}"
+                f"{table.source} has {X.shape[1]} columns, and the model was fitted to "
+                f"{self.n_features}: give the same columns"
             )
         return X
 
@@ -258,33 +140,20 @@ class TableEncoder:
         cells = without_marker(raw_labels(table, self.target), self.unlabeled)
         return parse_labels(cells, self.target_is_number, table)
 
-    def ids_of(self, table: Table) -> np.ndarray:
-        """Return names of the rows, an object array of str; counted from 1 if none are given."""
-        if self.id is None or table.is_matrix:
-            return np.array([str(row) for row in range(1, table.n_rows + 1)], dtype=object)
-        names = as_texts(table.column(self.id, "id column"))
-        names[:] = [name or "" for name in names]
-        return names
-
-    # ------------------------------------------------------------ the model file
+    def ids_of(self, table: Table) -> list[str]:
+        """Return the row names; numbers from 1 if the table has none."""
+        if self.id is None or self.id not in table.columns:
+            return [str(row) for row in range(1, table.n_rows + 1)]
+        return [name or "" for name in as_texts(table.columns[self.id])]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that was learnt as plain JSON types."""
-        return {
-            "version": _VERSION,
-            "target": self.target,
-            "id": self.id,
-            "unlabeled": self.unlabeled,
-            "target_is_number": self.target_is_number,
-            "n_features": self.n_features,
-            "is_sparse": self.is_sparse,
-            "columns": [column.to_dict() for column in self.columns],
-            "notes": list(self.notes),
-        }
+        """Return everything that was learnt as plain JSON types."""
+        columns = [column_to_dict(column) for column in self.columns]
+        return {"version": _VERSION, **vars(self), "columns": columns}
 
     @classmethod
     def from_dict(cls, stored: Any) -> TableEncoder:
-        """Return an encoder from what `to_dict` gave.
+        """Return the encoder that `to_dict` described.
 
         Raises
         ------
@@ -292,52 +161,153 @@ class TableEncoder:
             If anything in it is not as `to_dict` writes it.
         """
         try:
-            return cls._checked(stored)
+            expect(isinstance(stored, dict), "it is not a JSON object")
+            values = dict(stored)
+            expect(values.pop("version", None) == _VERSION, "another version of lapwing wrote it")
+            expect(isinstance(values.get("columns"), list), "'columns' must be a list")
+            values["columns"] = [column_from_dict(column) for column in values["columns"]]
+            return from_stored(cls, values)
         except ValueError as error:
             raise ValueError(f"the table encoder of the model is damaged: {error}") from None
 
-    @classmethod
-    def _checked(cls, stored: Any) -> TableEncoder:
-        if not isinstance(stored, dict) or set(stored) != _KEYS:
-            raise ValueError("it needs " + ", ".join(sorted(_KEYS)))
-        if stored["version"] != _VERSION:
-            raise ValueError("it was written by another version of lapwing")
-        encoder = cls()
-        for key in ("target", "id", "unlabeled"):
-            if not (stored[key] is None or isinstance(stored[key], str)):
-                raise ValueError(f"{key!r} must be a text or null")
-            setattr(encoder, key, stored[key])
-        encoder.target_is_number = flag_in(stored, "target_is_number")
-        encoder.is_sparse = flag_in(stored, "is_sparse")
-        columns, notes, width = stored["columns"], stored["notes"], stored["n_features"]
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise ValueError("'notes' must be a list of texts")
-        if not isinstance(columns, list):
-            raise ValueError("'columns' must be a list")
-        encoder.notes, encoder.columns = list(notes), [_column(column) for column in columns]
-        names = [column.name for column in encoder.columns]
-        if len(set(names)) < len(names):
-            raise ValueError("a column occurs twice")
-        if not isinstance(width, int) or isinstance(width, bool) or not 0 < width < 2**31:
-            raise ValueError("'n_features' must be a whole number")
-        encoder.n_features = width
-        if columns and len(encoder.feature_names) != width:
-            raise ValueError("'n_features' does not agree with the columns")
-        return encoder
+
+def fit_encoder(
+    table: Table,
+    *,
+    target: str | None = None,
+    id: str | None = None,
+    text_columns: Sequence[str] = (),
+    categorical_columns: Sequence[str] = (),
+    unlabeled: str | None = None,
+) -> TableEncoder:
+    """Decide what every column of a table becomes.
+
+    - Numbers: a missing cell becomes the median, and if the table has missing cells, a further
+      feature indicates them. Dates such as 2024-01-31 become days, yes and no (true and false)
+      become 1 and 0.
+    - Categories, which are few different texts: a feature of zeros and ones per value. A value
+      that does not occur in the table has zeros in all of them.
+    - Texts, of several words per cell: weights of words (TF-IDF), each row of length one.
+    - Columns that are constant or empty, count the rows or name them are left out, with a note.
+
+    Numbers are kept as they are if there is nothing else, and have mean zero and variance one
+    beside categories or texts. The cells ``NA``, ``N/A``, ``nan``, ``null``, ``None``, ``?``, ``-``
+    and empty ones count as missing.
+
+    Parameters
+    ----------
+    table : Table
+        The training rows.
+    target : str, optional
+        Column of the labels; a table that contains a ready matrix has them in ``y``.
+    id : str, optional
+        Column of the row names; by default rows are numbered from 1.
+    text_columns, categorical_columns : sequence of str
+        Columns that are texts or categories, whatever they look like.
+    unlabeled : str, optional
+        Marker of unlabelled rows; rows with an empty cell always count as unlabelled. For a ready
+        matrix it is −1 by default, if that can mean nothing else.
+
+    Examples
+    --------
+    >>> age = np.array([31.0, 40.0, np.nan])
+    >>> colour = np.array(["red", "blue", "red"], dtype=object)
+    >>> label = np.array(["a", None, "b"], dtype=object)
+    >>> table = Table("t.csv", 3, {"age": age, "colour": colour, "label": label})
+    >>> encoder = fit_encoder(table, target="label")
+    >>> encoder.feature_names
+    ['age', 'age is missing', 'colour = blue', 'colour = red']
+    >>> encoder.transform(table).shape
+    (3, 4)
+    """
+    columns: list[Column] = []
+    notes: list[str] = []
+    _check_names(table, target, id, text_columns, categorical_columns)
+    if table.is_matrix:
+        n_features, is_sparse = table.X.shape[1], sparse.issparse(table.X)
+    else:
+        forced = dict.fromkeys(text_columns, "text")
+        forced |= dict.fromkeys(categorical_columns, "category")
+        columns, notes = _fit_columns(table, {target, id}, forced)
+        n_features = sum(len(column.features) for column in columns)
+        is_sparse = _is_sparse(columns, n_features, table.n_rows)
+    cells = raw_labels(table, target)
+    if table.is_matrix and unlabeled is None:
+        unlabeled = default_marker(cells, table.source)
+    cells = without_marker(cells, unlabeled)
+    is_number, marks = are_numbers(cells), missing_marks(cells)
+    if marks and not is_number:
+        notes.append(
+            f"{marks[0]!r} is used as a label: if it marks unlabelled rows, pass --unlabeled "
+            f"{marks[0]!r}"
+        )
+    return TableEncoder(target, id, unlabeled, is_number, n_features, is_sparse, columns, notes)
 
 
-def _column(stored: Any) -> Column:
-    if not isinstance(stored, dict) or not isinstance(stored.get("kind"), str):
-        raise ValueError("a column must have a kind")
-    if stored["kind"] not in COLUMNS:
-        raise ValueError(f"there is no kind of column {stored['kind'][:40]!r}")
-    return COLUMNS[stored["kind"]].from_dict(stored)
+def _check_names(
+    table: Table,
+    target: str | None,
+    id: str | None,
+    text_columns: Sequence[str],
+    categorical_columns: Sequence[str],
+) -> None:
+    """Raise a ValueError if the user names columns that do not exist, or names one twice."""
+    others = [name for name in (id, *text_columns, *categorical_columns) if name is not None]
+    if table.is_matrix:
+        names = others if target in (None, "y") else [target, *others]
+        if names:
+            raise ValueError(
+                f"{table.source} contains a matrix, whose columns have no names, and thus no "
+                f"{names[0]!r}: do not name columns; the targets are the array y"
+            )
+        return
+    if target is None:
+        raise ValueError(
+            "the column of the labels is not known: pass --target with one of the columns of "
+            f"{table.source}: {', '.join(map(repr, table.columns))}"
+        )
+    table.column(target, "target column")
+    for name in others:
+        table.column(name)
+    if target in others:
+        raise ValueError(f"column {target!r} is the target: do not name it in other options")
+    both = set(text_columns) & set(categorical_columns)
+    if both:
+        raise ValueError(f"column {min(both)!r} is named as text and as category: choose one")
+
+
+def _fit_columns(
+    table: Table, left_out: set[str | None], forced: dict[str, str]
+) -> tuple[list[Column], list[str]]:
+    """Return the columns that become features, and notes."""
+    inferred = [
+        infer_column(table, name, forced.get(name))
+        for name in table.columns
+        if name not in left_out
+    ]
+    columns = [column for column, _ in inferred if column is not None]
+    notes = [note for _, note in inferred if note is not None]
+    if not columns:
+        raise ValueError(
+            f"no column of {table.source} is left to learn from: add features. {'; '.join(notes)}"
+        )
+    if not all(isinstance(column, NumberColumn) for column in columns):
+        columns = [_scaled(column, table) for column in columns]
+    return columns, notes
 
 
 def _scaled(column: Column, table: Table) -> Column:
-    """Return a column of numbers with its mean and deviation; others as they are."""
+    """Return a column of numbers with its mean and standard deviation, others unchanged."""
     if not isinstance(column, NumberColumn) or column.reading == "boolean":
         return column
     values = column.block(table)[:, 0]
-    scale = float(values.std())
-    return replace(column, mean=float(values.mean()), scale=scale if scale > 0 else 1.0)
+    return replace(column, mean=float(values.mean()), scale=float(values.std()) or 1.0)
+
+
+def _is_sparse(columns: Sequence[Column], n_features: int, n_rows: int) -> bool:
+    """Return whether to store the matrix sparsely."""
+    n_numbers = sum(isinstance(column, NumberColumn) for column in columns)
+    if n_numbers and n_rows * n_features <= _DENSE_ENTRIES:
+        return False
+    has_texts = any(isinstance(column, TextColumn) for column in columns)
+    return has_texts or (n_features > _WIDE and n_numbers < 0.2 * n_features)

@@ -1,14 +1,15 @@
 """A table as it was read: named columns, or a ready matrix with its targets.
 
-Knows which cells count as missing and where a row stands in its file, so that every message can
-point there. Must not know file formats, nor how columns become features.
+Knows which cells count as missing and where a row is in its file, so that every message can point
+there. Must not know file formats, nor how columns become features.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,8 @@ import numpy as np
 
 #: Cells that mean "not known", in lower case and without the spaces around them.
 MISSING_MARKS = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-#: Squares of numbers beyond this are infinite.
-_HUGE = 1e150
+#: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
+MemoryCheck = Callable[[int, int, float], None]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -30,15 +31,16 @@ class Table:
     source : str
         Name of the file, for messages.
     n_rows : int
+        Number of rows.
     columns : dict of str to ndarray
         Columns by name, in the order of the file: float64 with NaN for missing cells, or objects
         that are str, or None where a cell is empty. Empty for a ready matrix.
     X : ndarray or csr_matrix, optional
-        The rows of a file that holds a matrix, float64.
+        The rows of a file that contains a matrix, float64.
     y : ndarray, optional
-        The targets beside the matrix.
+        The targets stored with the matrix.
     lines : ndarray of int, optional
-        Line of the file on which each row ends, for a file of lines.
+        For text files, the line of the file on which each row ends.
 
     Examples
     --------
@@ -56,51 +58,75 @@ class Table:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the file held a matrix, whose columns have no names."""
+        """Whether the file contained a matrix, whose columns have no names."""
         return self.X is not None
 
     def where(self, row: int) -> str:
-        """Return where a row stands in the file, as people count: from 1."""
-        if self.lines is None:
-            return f"row {row + 1}"
-        return f"line {int(self.lines[row])}"
+        """Return the position of a row in the file, counted from 1."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
     def column(self, name: str, role: str = "column") -> np.ndarray:
-        """Return a column, or raise a ValueError that names those there are."""
-        try:
-            return self.columns[name]
-        except KeyError:
-            raise ValueError(
-                f"{self.source} has no {role} {name!r}{did_you_mean(name, self.columns)}"
-            ) from None
+        """Return a column, or raise a ValueError that lists the existing ones."""
+        check_column(name, self.columns, self.source, role)
+        return self.columns[name]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about a name that is not there."""
+def check_column(name: str, known: Iterable[str], source: str, role: str = "column") -> None:
+    """Raise a ValueError with the nearest name if there is no column of that name."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if not close:  # difflib minds the case
-        lower = {other.lower(): other for other in names}
-        close = [lower[found] for found in difflib.get_close_matches(name.lower(), lower, n=1)]
-    shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-    hint = f": did you mean {close[0]!r}?" if close else ":"
-    return f"{hint} It has {shown}" if close else f"{hint} it has {shown}"
+    if name in names:
+        return
+    by_lower_case = {other.lower(): other for other in names}
+    close = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    hint = f"did you mean {by_lower_case[close[0]]!r}? It" if close else "it"
+    raise ValueError(f"{source} has no {role} {name!r}: {hint} has {listing(names, 20)}")
+
+
+def select_columns(
+    names: list[str], drop: Collection[str], only: Collection[str] | None, source: str
+) -> list[str]:
+    """Return the columns to read: those of `only`, by default all, without those of `drop`.
+
+    Raises
+    ------
+    ValueError
+        If a name occurs twice in the file, or one of `drop` does not occur.
+    """
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
+            positions = [str(i) for i, other in enumerate(names, start=1) if other == name]
+            raise ValueError(
+                f"{source} has {count} columns named {name!r}, at positions "
+                f"{', '.join(positions)}: rename all but one"
+            )
+    for name in drop:
+        check_column(name, names, source)
+    return [name for name in names if name not in drop and (only is None or name in only)]
+
+
+def listing(names: Iterable[str], most: int) -> str:
+    """Return the first names as text, in quotes and with commas between them."""
+    names = list(names)
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
 
 
 def is_missing(cell: Any) -> bool:
     """Return whether a cell counts as missing: None, NaN or one of the usual marks."""
-    if cell is None:
-        return True
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING_MARKS
-    return bool(cell != cell)
+    return cell is None or bool(cell != cell)
 
 
 def number_or_none(cell: str) -> float | None:
-    """Return the number that a cell holds, or None if it is no number."""
+    """Return the number in a cell, or None if the cell is not a number."""
     text = cell.strip()
-    # float() would take "1_000" and digits of all scripts.
+    # float() alone would accept "1_000" and the digits of all scripts.
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def plain_number(number: float) -> int | float:
+    """Return an int for a whole number that a float represents exactly, the float otherwise."""
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def as_texts(column: np.ndarray) -> np.ndarray:
@@ -113,44 +139,5 @@ def as_texts(column: np.ndarray) -> np.ndarray:
     if column.dtype == object:
         texts[:] = [None if is_missing(cell) else str(cell).strip() for cell in column]
     else:
-        texts[:] = [None if cell != cell else number_text(cell) for cell in column.tolist()]
+        texts[:] = [None if cell != cell else str(plain_number(cell)) for cell in column.tolist()]
     return texts
-
-
-def number_text(number: float) -> str:
-    """Return the shortest text of a number; whole ones without a point."""
-    whole = float(number).is_integer() and abs(number) < 2**53
-    return str(int(number)) if whole else repr(float(number))
-
-
-def as_numbers(table: Table, name: str) -> np.ndarray:
-    """Return a column as float64 with NaN where a cell is missing.
-
-    Raises
-    ------
-    ValueError
-        If a cell holds something else or an infinite number; it names the column and the row.
-    """
-    column = table.column(name)
-    if column.dtype == object:
-        numbers = np.full(len(column), np.nan)
-        for row, cell in enumerate(column):
-            if is_missing(cell):
-                continue
-            number = number_or_none(str(cell))
-            if number is None:
-                raise ValueError(
-                    f"column {name!r} of {table.source} holds {str(cell)!r} in {table.where(row)}, "
-                    "where the model needs a number: correct the cell or leave it empty"
-                )
-            numbers[row] = number
-    else:
-        numbers = np.asarray(column, dtype=np.float64)
-    huge = np.flatnonzero(np.abs(numbers) > _HUGE)
-    if len(huge):
-        raise ValueError(
-            f"column {name!r} of {table.source} holds {numbers[huge[0]]:g} in "
-            f"{table.where(huge[0])}, more than can be computed with: correct the cell or leave it "
-            "empty"
-        )
-    return numbers

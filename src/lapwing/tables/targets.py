@@ -1,16 +1,16 @@
-"""Targets and names of rows: which rows have a label, and what their labels are.
+"""Targets of a table: which rows have a label, and what their labels are.
 
-An empty cell is unlabelled, and so is the user's marker. Must not know estimators or features.
+Rows with an empty cell are unlabelled, and so are those with the user's marker. Must not know
+estimators or features.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
-from .table import MISSING_MARKS, Table, as_texts, number_or_none, number_text
+from .table import MISSING_MARKS, Table, as_texts, number_or_none, plain_number
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
@@ -21,9 +21,7 @@ def raw_labels(table: Table, target: str | None) -> np.ndarray:
         assert target is not None
         column = table.column(target, "target column")
     elif table.y is None:
-        raise ValueError(f"{table.source} has no array y: the targets of the rows")
-    elif table.y.dtype.kind == "b":
-        column = table.y.astype(np.float64)
+        raise ValueError(f"{table.source} has no array y: store the targets of the rows in it")
     else:
         column = table.y.astype(object if table.y.dtype.kind == "U" else np.float64)
     if column.dtype != object:
@@ -34,55 +32,53 @@ def raw_labels(table: Table, target: str | None) -> np.ndarray:
 
 
 def without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
-    """Return the cells with None where the marker stands; numbers are compared as numbers."""
+    """Return the cells with None in place of the marker; numbers are compared as numbers."""
     if marker is None:
         return cells
-    value = number_or_none(marker)
+    text, value = marker.strip(), number_or_none(marker)
     kept = cells.copy()
     for row, cell in enumerate(cells):
-        if cell is None:
-            continue
-        same = cell == marker.strip()
-        if same or (value is not None and number_or_none(cell) == value):
+        if cell is not None and (
+            cell == text or (value is not None and number_or_none(cell) == value)
+        ):
             kept[row] = None
     return kept
 
 
 def default_marker(cells: np.ndarray, source: str) -> str | None:
-    """Return the marker of unlabelled rows beside a matrix, where no cell can be empty.
+    """Return the marker of unlabelled rows for targets of a matrix, where no cell can be empty.
 
     It is −1, as in the estimators, if all labels are whole numbers and −1 can mean nothing else.
     """
     values = {number_or_none(cell) for cell in cells if cell is not None}
-    if None in values or -1.0 not in values:
-        return None
-    if not all(float(value).is_integer() for value in values if value is not None):
+    if -1.0 not in values or any(value is None or not value.is_integer() for value in values):
         return None
     if values <= {-1.0, 0.0, 1.0}:
+        present = ", ".join(label for label in ("-1", "0", "1") if float(label) in values)
         raise ValueError(
-            f"the labels of {source} are {', '.join(sorted(map(number_text, map(float, values))))}"  # type: ignore[arg-type]
-            ": say which of them marks unlabelled rows with --unlabeled -1 or --unlabeled 0, or "
-            "--unlabeled nan if all rows are labelled"
+            f"the labels of {source} are {present}, and it is not known which of them marks "
+            "unlabelled rows: pass --unlabeled -1 or --unlabeled 0, or --unlabeled nan if all rows "
+            "are labelled"
         )
     return "-1"
 
 
 def are_numbers(cells: np.ndarray) -> bool:
-    """Return whether all labels are numbers; "007" is none, for it would lose its zeros."""
+    """Return whether all labels are numbers; "007" is not, because it would lose its zeros."""
     known = [cell for cell in cells if cell is not None and cell.lower() not in MISSING_MARKS]
     return bool(known) and all(
         number_or_none(cell) is not None and not _LEADING_ZERO.match(cell) for cell in known
     )
 
 
-def marks_among(cells: np.ndarray) -> list[str]:
+def missing_marks(cells: np.ndarray) -> list[str]:
     """Return the labels that look like marks of missing cells."""
     return sorted({cell for cell in cells if cell is not None and cell.lower() in MISSING_MARKS})
 
 
-def parse_labels(cells: np.ndarray, numbers: bool, table: Table) -> np.ndarray:
+def parse_labels(cells: np.ndarray, are_numbers: bool, table: Table) -> np.ndarray:
     """Return labels as objects: int, float or str, and None for unlabelled rows."""
-    if not numbers:
+    if not are_numbers:
         return cells
     labels = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells):
@@ -94,9 +90,5 @@ def parse_labels(cells: np.ndarray, numbers: bool, table: Table) -> np.ndarray:
                 f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
                 "finite number, or empty"
             )
-        labels[row] = _plain(number)
+        labels[row] = plain_number(number)
     return labels
-
-
-def _plain(number: float) -> Any:
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number

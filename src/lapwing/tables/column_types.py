@@ -1,8 +1,8 @@
-"""Which kind a column is, decided once from the rows of a fit.
+"""Which type of column a column of a table is, inferred once from the rows of a fit.
 
 Numbers are numbers; dates and yes-or-no columns become numbers; few different texts are
-categories; sentences are words. What tells nothing, or names a row, is left out with a note.
-Must not know targets.
+categories; sentences are words. Columns without information, and those that name the rows, are left
+out with a note. Must not know targets.
 """
 
 from __future__ import annotations
@@ -18,24 +18,31 @@ from .table import Table, as_texts, number_or_none
 
 #: Above this share of numbers, the other cells are taken for mistakes.
 _MOSTLY = 0.95
-#: Different texts up to which a column is categorical whatever its length, and the share of rows.
+#: Number of different texts, and their share of the rows, up to which texts are categories.
 _FEW, _FEW_SHARE = 50, 0.1
-#: Values with a feature of their own, words of a column, rows from which a word must be in two.
-_MOST_VALUES, _MOST_WORDS, _ENOUGH_ROWS = 200, 20_000, 50
-#: Rows from which a column that counts them, or in which all texts differ, is taken for a name.
+#: Most values with a feature of their own, and most words of a column.
+_MOST_VALUES, _MOST_WORDS = 200, 20_000
+#: Number of rows from which on a word must occur in two of them.
+_ENOUGH_ROWS = 50
+#: Number of rows from which on a column that counts them, or whose texts all differ, names rows.
 _NAMES = 20
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
+#: What a column becomes, or None, and a note about it, or None.
+Inferred = tuple[Column | None, str | None]
 
-def decide(table: Table, name: str, forced: str | None = None) -> tuple[Column | None, str | None]:
-    """Return what a column becomes, or None, and a note on it or None.
+
+def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred:
+    """Return what a column becomes, or None, and a note about it, or None.
 
     Parameters
     ----------
     table : Table
+        The training rows.
     name : str
+        The column.
     forced : {"text", "category"}, optional
-        What the user said it is.
+        The type that the user chose.
 
     Raises
     ------
@@ -51,17 +58,17 @@ def decide(table: Table, name: str, forced: str | None = None) -> tuple[Column |
     n_missing = table.n_rows - len(texts)
     counts = Counter(texts)
     if len(counts) == 1 and not n_missing:
-        return None, f"column {name!r} holds {texts[0][:40]!r} in all rows: left out"
+        return None, f"column {name!r} is {texts[0][:40]!r} in all rows: left out"
     reading = None if forced else _reading(table, name, counts)
     if reading is not None:
         return _number(table, name, reading)
-    if (forced or _shape(counts, len(texts))) == "text":
+    if forced == "text" or (forced is None and _has_sentences(counts)):
         words = _text(name, texts)
-        if words is not None or forced == "text":
-            return words, None if words else f"column {name!r} holds no words: left out"
+        if words is not None or forced:
+            return words, None if words else f"column {name!r} contains no words: left out"
     elif forced is None and len(counts) == len(texts) >= _NAMES:
         return None, (
-            f"all texts of column {name!r} differ, as names of rows do: left out; "
+            f"all texts of column {name!r} differ, like names of rows: left out; "
             "--text-columns or --categorical-columns keeps it"
         )
     return _category(name, counts, n_missing > 0)
@@ -83,8 +90,8 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
     commas = sum(n for text, n in counts.items() if _DECIMAL_COMMA.fullmatch(text))
     if commas and commas + total - n_other > _MOSTLY * total:
         raise ValueError(
-            f"column {name!r} of {table.source} seems to hold numbers with a decimal comma: write "
-            "them with a point, or name it in --text-columns or --categorical-columns"
+            f"column {name!r} of {table.source} seems to contain numbers with a decimal comma: "
+            "write them with a point, or name it in --text-columns or --categorical-columns"
         )
     return None
 
@@ -95,57 +102,54 @@ def _not_numbers(table: Table, name: str, other: set[str], n_other: int) -> str:
     shown = ", ".join(f"{texts[row][:40]!r} in {table.where(row)}" for row in rows)
     more = f" and {n_other - len(rows)} more" if n_other > len(rows) else ""
     return (
-        f"column {name!r} of {table.source} holds numbers except for {shown}{more}: correct or "
+        f"column {name!r} of {table.source} contains numbers except for {shown}{more}: correct or "
         "empty these cells, or name the column in --text-columns or --categorical-columns, or "
         f"leave it out with --drop {name}"
     )
 
 
-def _shape(counts: Counter[str], n: int) -> str:
-    """Return whether texts are words or categories."""
+def _has_sentences(counts: Counter[str]) -> bool:
+    """Return whether texts are sentences rather than categories."""
+    n = counts.total()
     words = sum(len(text.split()) * times for text, times in counts.items()) / n
-    few = len(counts) <= max(_FEW_SHARE * n, 10)
-    if (words >= 3 and not few) or (words >= 1.5 and len(counts) > max(_FEW, _FEW_SHARE * n)):
-        return "text"
-    return "category"
+    is_short = len(counts) <= max(_FEW_SHARE * n, 10)
+    return (words >= 3 and not is_short) or (
+        words >= 1.5 and len(counts) > max(_FEW, _FEW_SHARE * n)
+    )
 
 
-def _number(table: Table, name: str, reading: str) -> tuple[Column | None, str | None]:
+def _number(table: Table, name: str, reading: str) -> Inferred:
     values = read_numbers(table, name, reading)
     known = values[~np.isnan(values)]
     missing = len(known) < len(values)
     if len(known) == 0:
         return None, f"column {name!r} is empty: left out"
     if not missing and known.min() == known.max():
-        return None, f"column {name!r} holds {known[0]:g} in all rows: left out"
+        return None, f"column {name!r} is {known[0]:g} in all rows: left out"
     if reading == "number" and len(values) >= _NAMES and (np.diff(values) == 1).all():
         return None, f"column {name!r} counts the rows: left out"
     return NumberColumn(name, reading, float(np.median(known)), missing), None
 
 
-def _category(
-    name: str, counts: Counter[str], has_missing: bool
-) -> tuple[CategoryColumn, str | None]:
-    ordered = sorted(counts, key=lambda text: (-counts[text], text))
-    listed = sorted(ordered[:_MOST_VALUES])
-    has_other = len(ordered) > _MOST_VALUES
-    note = None
-    if has_other:
-        note = (
-            f"column {name!r} has {len(ordered)} different values: the {_MOST_VALUES} commonest "
-            "have a feature, the others share one"
-        )
-    return CategoryColumn(name, listed, has_other, has_missing), note
+def _category(name: str, counts: Counter[str], has_missing: bool) -> Inferred:
+    by_frequency = sorted(counts, key=lambda text: (-counts[text], text))
+    listed = sorted(by_frequency[:_MOST_VALUES])
+    has_other = len(counts) > _MOST_VALUES
+    note = (
+        f"column {name!r} has {len(counts)} different values: the {_MOST_VALUES} most frequent "
+        "have a feature each, the others share one"
+    )
+    return CategoryColumn(name, listed, has_other, has_missing), note if has_other else None
 
 
 def _text(name: str, texts: list[str]) -> TextColumn | None:
     """Return the column with its vocabulary, or None if there is no word in it."""
-    for least in (2, 1) if len(texts) >= _ENOUGH_ROWS else (1,):
-        words = TfidfVectorizer(min_df=least, max_features=_MOST_WORDS)
+    for min_rows in (2, 1) if len(texts) >= _ENOUGH_ROWS else (1,):
+        vectorizer = TfidfVectorizer(min_df=min_rows, max_features=_MOST_WORDS)
         try:
-            words.fit(texts)
+            vectorizer.fit(texts)
         except ValueError:  # no word is left
             continue
-        vocabulary = words.get_feature_names_out().tolist()
-        return TextColumn(name, vocabulary, [float(weight) for weight in words.idf_])
+        words = vectorizer.get_feature_names_out().tolist()
+        return TextColumn(name, words, vectorizer.idf_.tolist())
     return None
