@@ -1,15 +1,15 @@
-# Lapwing: everything a developer types. `make help` lists it.
+# Lapwing: all commands for developers. `make help` lists them.
 #
-# One virtual environment, .venv, serves all targets. Stamps inside it say what has been
-# installed; all age with pyproject.toml and constraints.txt, so a second call costs nothing.
+# All targets use one virtual environment, .venv. Stamp files in it record what has been installed;
+# they depend on pyproject.toml and constraints.txt, so a second call installs nothing.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-# The constraints also reach the build environment, so that hatchling is pinned too
-# (older pips read PIP_CONSTRAINT there, newer ones PIP_BUILD_CONSTRAINT).
+# The constraints also apply to the build environment, so that hatchling is pinned as well
+# (older versions of pip read PIP_CONSTRAINT there, newer ones PIP_BUILD_CONSTRAINT).
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -22,7 +22,7 @@ help:  ## Show this list
 demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 	$(BIN)/lapwing demo $(ARGS)
 
-# One process for each CPU, and one thread in each: small problems only wait for a second one.
+# One process per CPU with one thread each: on small problems more threads only cost time.
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
@@ -30,7 +30,7 @@ lint: $(VENV)/.stamp-dev  ## Check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(VENV)/.stamp-dev  ## Repair style and formatting
+format: $(VENV)/.stamp-dev  ## Fix style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -43,22 +43,22 @@ imports: $(VENV)/.stamp-dev  ## Check that imports run downwards
 house: $(VENV)/.stamp-dev  ## Print MRO depths, lines per module, long functions (ARGS=--check)
 	$(BIN)/python tools/house.py $(ARGS)
 
-# Single scripts; the module they share and those with targets of their own are not among them.
+# The benchmark scripts, without the module they share and those that have a target of their own.
 BENCHMARKS = $(filter-out common papers peers,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
 	@test -n "$(filter $(NAME),$(BENCHMARKS))" || { \
-	    echo 'Name a benchmark: make bench NAME=knn_graph'; printf '  %s\n' $(sort $(BENCHMARKS)); exit 2; }
+	    echo 'Choose a benchmark: make bench NAME=knn_graph'; printf '  %s\n' $(sort $(BENCHMARKS)); exit 2; }
 	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
 
-papers: $(VENV)/.stamp-dev  ## Repeat the papers' experiments (ARGS="--data FOLDER"; --help lists more)
+papers: $(VENV)/.stamp-dev  ## Repeat the papers' experiments (ARGS="--data FOLDER", ARGS=--help)
 	$(BIN)/python benchmarks/papers.py $(ARGS)
 
 peers: $(VENV)/.stamp-dev  ## Compare Lapwing with other libraries (ARGS="--mode standard --jobs 2")
 	$(BIN)/python benchmarks/peers.py $(ARGS)
 
-# Warnings are errors: a broken link, an example that fails, a page that no table of contents names.
-docs: $(VENV)/.stamp-docs  ## Make the site in build/docs: guide, gallery, reference
+# Warnings are errors: broken links, failing examples, pages that are in no table of contents.
+docs: $(VENV)/.stamp-docs  ## Build the site in build/docs: guide, gallery, reference
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	    $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
 	@echo 'Open build/docs/index.html'
@@ -73,10 +73,10 @@ clean:  ## Remove the environment, caches and build products
 $(VENV)/.stamp-venv:
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'Lapwing needs Python 3.11 or newer, and $(PYTHON) was not found.'; \
-	    echo 'Name one: make PYTHON=/path/to/python3.12 ...'; exit 1; }
+	    echo 'Choose one: make PYTHON=/path/to/python3.12 ...'; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "Lapwing needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
-	    echo 'Name another: make PYTHON=/path/to/python3.12 ...'; exit 1; }
+	    echo 'Choose another: make PYTHON=/path/to/python3.12 ...'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -84,7 +84,7 @@ $(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[plot,tables]"
 	@touch $@
 
-# dev contains plot and tables, so the demo needs nothing more afterwards.
+# dev contains plot and tables, so that the demo needs nothing else afterwards.
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.stamp-demo

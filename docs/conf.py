@@ -1,8 +1,9 @@
-"""How Sphinx makes the site: `make docs`.
+"""Configuration of Sphinx, which builds the site: `make docs`.
 
-The pages are plain Markdown and know nothing of Sphinx. So three things are done here: the tables
-of index.md become the table of contents, links that leave docs/ are led to pages of the site, and
-the examples are run for the gallery. All that is made goes to docs/generated, which git ignores.
+The pages are plain Markdown without Sphinx directives. So three things are done here: the tables
+of index.md become the table of contents, links to files outside docs/ are redirected to pages of
+the site, and the examples are run for the gallery. Everything that is generated goes to
+docs/generated, which git ignores.
 """
 
 import logging
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from lapwing import __version__  # noqa: E402 - found by the path above
 
-logging.getLogger("lapwing").setLevel(logging.WARNING)  # what the theme imports turns all logs on
+logging.getLogger("lapwing").setLevel(logging.WARNING)  # the theme turns on all logs
 
 project = "Lapwing"
 author = "The Lapwing developers"
@@ -30,17 +31,17 @@ version = release = __version__
 extensions = [
     "myst_parser",  # pages in Markdown
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",  # one page for each class
+    "sphinx.ext.autosummary",  # one page per class
     "numpydoc",  # docstrings with sections
     "sphinx_gallery.gen_gallery",  # the examples
 ]
 root_doc = "index"
 templates_path = ["_templates"]
 exclude_patterns = ["_templates"]
-highlight_language = "none"  # formulas stand in indented blocks
+highlight_language = "none"  # indented blocks are formulas
 nitpicky = True
 
-html_theme = "furo"  # fetches nothing from the network
+html_theme = "furo"  # loads nothing from the network
 html_title = f"Lapwing {release}"
 html_copy_source = False
 html_show_sourcelink = False
@@ -49,7 +50,7 @@ html_show_sphinx = False
 myst_heading_anchors = 4
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # the docstrings describe the types
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
 
@@ -72,7 +73,7 @@ sphinx_gallery_conf = {
     "inspect_global_variables": False,
 }
 
-#: Where a link that leaves docs/ leads on the site; the first that fits is taken.
+#: Links to files outside docs/ and the pages of the site that replace them; the first match counts.
 OUTWARD = (
     (r"\.\./CONTRIBUTING\.md", "generated/contributing.md"),
     (r"\.\./CHANGELOG\.md", "generated/changelog.md"),
@@ -81,8 +82,8 @@ OUTWARD = (
 )
 
 
-def lead_links(text: str, to_docs: str = "") -> str:
-    """Return Markdown whose links out of docs/ point to pages of the site."""
+def redirect_links(text: str, to_docs: str = "") -> str:
+    """Return Markdown whose links to files outside docs/ point to pages of the site."""
     for pattern, target in OUTWARD:
         text = re.sub(rf"\]\({pattern}(#[^)]*)?\)", rf"]({to_docs}{target})", text)
     return text
@@ -102,14 +103,14 @@ def contents(index: str) -> str:
 
 
 def on_source_read(app, docname: str, source: list[str]) -> None:
-    """Lead the links of a page, and give the first page its table of contents."""
+    """Redirect the links of a page, and add the table of contents to the first page."""
     if app.env.doc2path(docname, base=False).suffix == ".md":
-        text = lead_links(source[0])
+        text = redirect_links(source[0])
         source[0] = f"{text}\n{contents(text)}\n" if docname == root_doc else text
 
 
 def copy_pages(app, config) -> None:
-    """Copy the pages that live outside docs/, with their links led anew."""
+    """Copy the pages that are outside docs/ and redirect their links."""
     GENERATED.mkdir(exist_ok=True)
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ def copy_pages(app, config) -> None:
 
 
 def formulas(app, what, name, obj, options, lines: list[str]) -> None:
-    """Let an indented formula, above the first section of a docstring, stand as it is."""
+    """Mark indented formulas above the first section of a docstring as literal blocks."""
     end = next((i for i, line in enumerate(lines) if line.startswith("---")), len(lines))
     starts = [
         i
@@ -135,7 +136,7 @@ def formulas(app, what, name, obj, options, lines: list[str]) -> None:
 
 def setup(app) -> None:
     """Register the hooks."""
-    shutil.rmtree(GENERATED / "api", ignore_errors=True)  # no pages of classes that are gone
+    shutil.rmtree(GENERATED / "api", ignore_errors=True)  # pages of removed classes
     app.connect("config-inited", copy_pages)
     app.connect("source-read", on_source_read)
     app.connect("autodoc-process-docstring", formulas, priority=100)  # before numpydoc's

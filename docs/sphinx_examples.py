@@ -1,7 +1,7 @@
 """How the gallery finds the picture of an example.
 
-Examples draw on figures of their own, without pyplot, so the gallery's usual way finds none. It
-runs them in their folder, where they write output/NAME.png.
+Examples create figures without pyplot, which the default scraper of the gallery does not find. The
+gallery runs them in their folder, where they write output/NAME.png.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from sphinx_gallery.scrapers import figure_rst
 
 
 def written_picture(block: Any, block_vars: dict, gallery_conf: dict) -> str:
-    """Move what the example has written to where the gallery wants it, and return its reST."""
+    """Move the picture of an example to where the gallery expects it, and return its reST."""
     source = Path(block_vars["src_file"])
     written = source.parent / "output" / f"{source.stem}.png"
     if not written.exists():  # this part of the example draws nothing
