@@ -189,7 +189,7 @@ class BasisReductions:
             except LinAlgError as error:
                 raise ValueError(
                     f"the matrix for the ratio γ_I/γ_A = {mu:.3g} is not positive definite in "
-                    "double precision, because kernel values are too large: scale the columns of X "
+                    "double precision, because kernel values are too large. Scale the columns of X "
                     "(sklearn.preprocessing.StandardScaler) so that they are of order one"
                 ) from error
             coefficients = cho_solve(factor, self._rhs, check_finite=False)
