@@ -433,6 +433,23 @@ def test_the_model_file_contains_its_command(tmp_path, monkeypatch, capsys):
     assert "--drop waited,amount" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+def test_the_command_keeps_names_that_equal_a_default(tmp_path):
+    data = write(tmp_path / "t.csv", csv_of(blobs(), ("id", "x", "y", "colour", "auto")))
+    model = str(tmp_path / "m")
+    assert main(["fit", data, "--target", "auto", "--id", "id", "--out", model, "--quiet"]) == 0
+    assert "--target auto --id id" in lapwing.load(model).extra_["command"]
+
+
+def test_model_files_without_a_valid_table(folder, tmp_path, capsys):
+    model, path = lapwing.load(folder / "model.lapwing"), tmp_path / "m.lapwing"
+    lapwing.save(model, path)
+    assert "without a table encoder" in refused(capsys, "suggest", path)
+    lapwing.save(model, path, {**model.extra_, "ids": [1, 2]})
+    assert "is damaged" in refused(capsys, "suggest", path)
+    lapwing.save(model, path, {**model.extra_, "encoder": {}})
+    assert "is damaged" in refused(capsys, "suggest", path)
+
+
 def test_nothing_to_suggest(tmp_path, capsys):
     (tmp_path / "d.csv").write_text("x,label\n0,a\n1,b\n2,a\n3,b\n0,\n1,\n2,\n3,\n")
     assert (

@@ -34,8 +34,8 @@ _DEFAULTS: dict[str, Any] = {
     "categorical_columns": [],
     "drop": [],
 }
-#: Number of different whole numbers above which they are quantities; and a smaller number above
-#: which they are, if they are also more than this share of the labels.
+#: Whole numbers are quantities if more than _MANY_VALUES of them differ, or if more than
+#: _SOME_VALUES of them and more than this share of the labels do.
 _MANY_VALUES, _SOME_VALUES, _SHARE = 50, 20, 1 / 3
 
 
@@ -63,8 +63,10 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("model.lapwing"), help="model file (model.lapwing)"
     )
-    for option, use in (("text", "that are texts"), ("categorical", "that are categories")):
-        parser.add_argument(f"--{option}-columns", type=names, metavar="A,B", help=f"columns {use}")
+    parser.add_argument("--text-columns", type=names, metavar="A,B", help="columns that are texts")
+    parser.add_argument(
+        "--categorical-columns", type=names, metavar="A,B", help="columns that are categories"
+    )
     parser.add_argument("--drop", type=names, metavar="A,B", help="columns that are left out")
     add_reading(parser)
     parser.add_argument("--seed", type=int, help="seed of everything random (0)")
@@ -83,7 +85,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """A table, and what a fit needs of it."""
+    """A table, encoded for a fit."""
 
     table: Table
     encoder: TableEncoder
@@ -164,7 +166,8 @@ def choose_task(known: list[Any], requested: str) -> Task:
     """Return whether the known labels are classes or quantities.
 
     By default labels are quantities if some are fractions, or if they are whole numbers of which
-    too many differ for classes.
+    too many differ for classes. The limit is higher than that of `look_like_classes`, which
+    decides on folds only: one label of each class must be enough for a classification.
     """
     values, n_values = np.array(known), len(set(known))
     are_texts = values.dtype.kind == "U"
@@ -179,8 +182,8 @@ def choose_task(known: list[Any], requested: str) -> Task:
         return Task("classification", "the targets are texts")
     if not may_be_classes(values):
         return Task("regression", "the targets are numbers with fractions")
-    are_some = n_values > _SOME_VALUES and n_values > _SHARE * len(known)
-    if are_some or n_values > _MANY_VALUES:
+    rarely_repeat = n_values > _SOME_VALUES and n_values > _SHARE * len(known)
+    if rarely_repeat or n_values > _MANY_VALUES:
         return Task("regression", f"the targets are {n_values} different numbers")
     return Task("classification", f"the targets are {n_values} different whole numbers")
 

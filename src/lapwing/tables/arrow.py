@@ -55,13 +55,13 @@ def _open_arrow(
         from pyarrow import parquet
 
         with parquet.ParquetFile(path) as file:
-            wanted = select_columns(file.schema_arrow.names, drop, only, path.name)
+            selected = select_columns(file.schema_arrow.names, drop, only, path.name)
             meta = file.metadata
             # Data grow when they are unpacked: numbers take eight bytes, texts become objects.
             size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-            needed = max(3.0 * size, 16.0 * meta.num_rows * len(wanted))
-            check_memory(meta.num_rows, len(wanted), needed)
-            return file.read(columns=wanted)
+            needed = max(3.0 * size, 16.0 * meta.num_rows * len(selected))
+            check_memory(meta.num_rows, len(selected), needed)
+            return file.read(columns=selected)
     import pyarrow as pa
     from pyarrow import feather
 

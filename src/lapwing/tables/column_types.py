@@ -16,15 +16,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
 from .table import Table, as_texts, number_or_none
 
-#: Above this share of numbers, the other cells are taken for mistakes.
+#: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
 #: Number of different texts, and their share of the rows, up to which texts are categories.
 _FEW, _FEW_SHARE = 50, 0.1
 #: Most values with a feature of their own, and most words of a column.
 _MOST_VALUES, _MOST_WORDS = 200, 20_000
-#: Number of rows from which on a word must occur in two of them.
+#: With at least this many rows, a word must occur in two of them.
 _ENOUGH_ROWS = 50
-#: Number of rows from which on a column that counts them, or whose texts all differ, names rows.
+#: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
 _NAMES = 20
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 

@@ -62,7 +62,7 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a cell cannot be read so, or is infinite or huge; the message names column and row.
+        If a cell cannot be read, or is infinite or too large; the message names column and row.
     """
     column = table.column(name)
     numbers = np.full(table.n_rows, np.nan)

@@ -36,7 +36,7 @@ class _Layout:
 
     delimiter: str
     names: list[str]
-    wanted: set[str]
+    selected: set[str]
     texts: set[str]
     row_bytes: float
     row_memory: float
@@ -102,13 +102,13 @@ def _inspect(
     delimiter = "\t" if is_tsv else _sniff(lines)
     rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], start=1)]
-    wanted = set(select_columns(names, drop, only, path.name))
+    selected = set(select_columns(names, drop, only, path.name))
     if len(rows) == 1:
         raise ValueError(f"{path.name} has a line of names and no rows: add at least one row")
     sample = [row for row in rows[1:] if len(row) == len(names)]
     texts, memory = set(), 0.0
     for name, cells in zip(names, zip(*sample, strict=True), strict=bool(sample)):
-        if name not in wanted:
+        if name not in selected:
             continue
         if as_floats(cells) is not None:
             memory += _NUMBER_BYTES
@@ -116,7 +116,7 @@ def _inspect(
             texts.add(name)
             memory += _TEXT_BYTES + sum(map(len, cells)) / len(cells)
     size = sum(len(line.encode("utf-8", "replace")) for line in lines) / len(rows)
-    return _Layout(delimiter, names, wanted, texts, max(size, 1.0), max(memory, 8.0))
+    return _Layout(delimiter, names, selected, texts, max(size, 1.0), max(memory, 8.0))
 
 
 def _first_lines(file: IO[str]) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _read(
 ) -> tuple[dict[str, np.ndarray], np.ndarray, set[str]]:
     """Return columns, lines of the rows, and names of columns that must be read as texts."""
     width = len(layout.names)
-    parts: dict[str, list[np.ndarray]] = {n: [] for n in layout.names if n in layout.wanted}
+    parts: dict[str, list[np.ndarray]] = {n: [] for n in layout.names if n in layout.selected}
     shared: dict[str, dict[str, str]] = {name: {} for name in parts}
     lines: list[np.ndarray] = []
     n_rows, n_bytes = 0, 0.0

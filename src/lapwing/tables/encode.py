@@ -17,20 +17,13 @@ from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, column_from_dict, column_to_dict
 from .stored import from_stored
 from .table import Table, as_texts, listing
-from .targets import (
-    are_numbers,
-    default_marker,
-    missing_marks,
-    parse_labels,
-    raw_labels,
-    without_marker,
-)
+from .targets import infer_targets, read_targets
 
 _VERSION = 1
 #: Number of features above which a matrix of mostly zeros is stored sparsely.
 _WIDE = 200
-#: Entries up to which rows with numbers in them are stored densely in any case: the estimators take
-#: sparse rows for text, of which only the direction matters.
+#: Entries up to which rows that contain numbers are always stored densely: the estimators treat
+#: sparse rows as text, of which only the direction matters.
 _DENSE_ENTRIES = 25_000_000
 
 
@@ -137,8 +130,7 @@ class TableEncoder:
 
     def target_of(self, table: Table) -> np.ndarray:
         """Return the labels: an object array of int, float or str, None for unlabelled rows."""
-        cells = without_marker(raw_labels(table, self.target), self.unlabeled)
-        return parse_labels(cells, self.target_is_number, table)
+        return read_targets(table, self.target, self.unlabeled, self.target_is_number)
 
     def ids_of(self, table: Table) -> list[str]:
         """Return the row names; numbers from 1 if the table has none."""
@@ -231,17 +223,9 @@ def fit_encoder(
         columns, notes = _fit_columns(table, {target, id}, forced)
         n_features = sum(len(column.features) for column in columns)
         is_sparse = _is_sparse(columns, n_features, table.n_rows)
-    cells = raw_labels(table, target)
-    if table.is_matrix and unlabeled is None:
-        unlabeled = default_marker(cells, table.source)
-    cells = without_marker(cells, unlabeled)
-    is_number, marks = are_numbers(cells), missing_marks(cells)
-    if marks and not is_number:
-        notes.append(
-            f"{marks[0]!r} is used as a label: if it marks unlabelled rows, pass --unlabeled "
-            f"{marks[0]!r}"
-        )
-    return TableEncoder(target, id, unlabeled, is_number, n_features, is_sparse, columns, notes)
+    marker, are_numbers, target_notes = infer_targets(table, target, unlabeled)
+    notes += target_notes
+    return TableEncoder(target, id, marker, are_numbers, n_features, is_sparse, columns, notes)
 
 
 def _check_names(

@@ -15,7 +15,67 @@ from .table import MISSING_MARKS, Table, as_texts, number_or_none, plain_number
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 
-def raw_labels(table: Table, target: str | None) -> np.ndarray:
+def infer_targets(
+    table: Table, target: str | None, marker: str | None
+) -> tuple[str | None, bool, list[str]]:
+    """Return how the labels of a table are to be read.
+
+    Parameters
+    ----------
+    table : Table
+        The training rows.
+    target : str, optional
+        Column of the labels; the array y of a ready matrix if it is None.
+    marker : str, optional
+        The user's marker of unlabelled rows.
+
+    Returns
+    -------
+    marker : str or None
+        The user's marker, or the default one of a ready matrix.
+    are_numbers : bool
+        Whether all labels are numbers; "007" is not, because it would lose its zeros.
+    notes : list of str
+        What the user should know about the labels.
+    """
+    cells = _cells(table, target)
+    if table.is_matrix and marker is None:
+        marker = _default_marker(cells, table.source)
+    labels = {cell for cell in _without_marker(cells, marker) if cell is not None}
+    marks = {label for label in labels if label.lower() in MISSING_MARKS}
+    others = labels - marks
+    are_numbers = bool(others) and all(
+        number_or_none(label) is not None and not _LEADING_ZERO.match(label) for label in others
+    )
+    if are_numbers or not marks:
+        return marker, are_numbers, []
+    mark = repr(min(marks))
+    note = f"{mark} is used as a label: if it marks unlabelled rows, pass --unlabeled {mark}"
+    return marker, are_numbers, [note]
+
+
+def read_targets(
+    table: Table, target: str | None, marker: str | None, are_numbers: bool
+) -> np.ndarray:
+    """Return labels as objects: int, float or str, and None for unlabelled rows."""
+    cells = _without_marker(_cells(table, target), marker)
+    if not are_numbers:
+        return cells
+    labels = np.empty(len(cells), dtype=object)
+    for row, cell in enumerate(cells):
+        if cell is None or cell.lower() in MISSING_MARKS:
+            continue
+        number = number_or_none(cell)
+        if number is None or not np.isfinite(number):
+            raise ValueError(
+                f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
+                "finite number, or empty"
+            )
+        labels[row] = plain_number(number)
+    return labels
+
+
+def _cells(table: Table, target: str | None) -> np.ndarray:
     """Return the cells of the target as str, or None where a cell is empty."""
     if not table.is_matrix:
         assert target is not None
@@ -31,21 +91,21 @@ def raw_labels(table: Table, target: str | None) -> np.ndarray:
     return cells
 
 
-def without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
+def _without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
     """Return the cells with None in place of the marker; numbers are compared as numbers."""
     if marker is None:
         return cells
-    text, value = marker.strip(), number_or_none(marker)
+    text, number = marker.strip(), number_or_none(marker)
     kept = cells.copy()
     for row, cell in enumerate(cells):
-        if cell is not None and (
-            cell == text or (value is not None and number_or_none(cell) == value)
-        ):
+        if cell is None:
+            continue
+        if cell == text or (number is not None and number_or_none(cell) == number):
             kept[row] = None
     return kept
 
 
-def default_marker(cells: np.ndarray, source: str) -> str | None:
+def _default_marker(cells: np.ndarray, source: str) -> str | None:
     """Return the marker of unlabelled rows for targets of a matrix, where no cell can be empty.
 
     It is −1, as in the estimators, if all labels are whole numbers and −1 can mean nothing else.
@@ -61,34 +121,3 @@ def default_marker(cells: np.ndarray, source: str) -> str | None:
             "are labelled"
         )
     return "-1"
-
-
-def are_numbers(cells: np.ndarray) -> bool:
-    """Return whether all labels are numbers; "007" is not, because it would lose its zeros."""
-    known = [cell for cell in cells if cell is not None and cell.lower() not in MISSING_MARKS]
-    return bool(known) and all(
-        number_or_none(cell) is not None and not _LEADING_ZERO.match(cell) for cell in known
-    )
-
-
-def missing_marks(cells: np.ndarray) -> list[str]:
-    """Return the labels that look like marks of missing cells."""
-    return sorted({cell for cell in cells if cell is not None and cell.lower() in MISSING_MARKS})
-
-
-def parse_labels(cells: np.ndarray, are_numbers: bool, table: Table) -> np.ndarray:
-    """Return labels as objects: int, float or str, and None for unlabelled rows."""
-    if not are_numbers:
-        return cells
-    labels = np.empty(len(cells), dtype=object)
-    for row, cell in enumerate(cells):
-        if cell is None or cell.lower() in MISSING_MARKS:
-            continue
-        number = number_or_none(cell)
-        if number is None or not np.isfinite(number):
-            raise ValueError(
-                f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
-                "finite number, or empty"
-            )
-        labels[row] = plain_number(number)
-    return labels
