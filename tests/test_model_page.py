@@ -433,12 +433,13 @@ def test_crowded_maps_are_spread_out(window, tmp_path):
     model.map_[:, 0] = np.exp(5 * model.map_[:, 0])  # most rows are in a corner
     show(window, tmp_path, make_page(model, title="Trees"))
     assert window.read(pressed) == "true"
-    places = np.array(window.read("page.rows.map((_, i) => page.place(i)[0])"))
-    assert (np.diff(places[np.argsort(model.map_[:, 0])]) > 0).all()  # the order is kept
+    read_x = "page.rows.map((_, i) => page.place(i)[0])"
+    positions = np.array(window.read(read_x))
+    assert (np.diff(positions[np.argsort(model.map_[:, 0])]) > 0).all()  # the order is kept
     window.click("#even")
-    assert np.ptp(window.read("page.rows.map((_, i) => page.place(i)[0])")) > np.ptp(places) * 0.9
+    assert np.ptp(window.read(read_x)) > np.ptp(positions) * 0.9
     window.click("#closer")
-    assert np.ptp(window.read("page.rows.map((_, i) => page.place(i)[0])")) > np.ptp(places) * 1.4
+    assert np.ptp(window.read(read_x)) > np.ptp(positions) * 1.4
     assert window.errors == []
 
 
@@ -508,15 +509,15 @@ def test_page_with_little_to_show(window, tmp_path):
 # ---------------------------------------------------------------- with a real model
 
 
-@pytest.mark.parametrize("kind", ["digits", "moons"])
-def test_page_of_a_fitted_classifier(kind, window, tmp_path):
-    if kind == "digits":
+@pytest.mark.parametrize("name", ["digits", "moons"])
+def test_page_of_a_fitted_classifier(name, window, tmp_path):
+    if name == "digits":
         X, truth = (part[:300] for part in load_digits(return_X_y=True))
     else:
         X, truth = make_moons(300, noise=0.1, random_state=0)
     y = np.where(np.arange(300) < 40, truth, -1)
     model = lapwing.SemiSupervisedClassifier(random_state=1).fit(X, y)
-    show(window, tmp_path, make_page(model, title=kind))
+    show(window, tmp_path, make_page(model, title=name))
     report = model.report_.to_dict()
     assert window.text("#score-ours").startswith(f"{100 * report['score']:.1f} %")
     assert len(column(window, 0)) == min(len(report["candidates"]), 300)
