@@ -185,9 +185,9 @@ def test_left_out_labels_are_those_of_refits(weights, prior):
     seen = {}
 
     class Watched(AnchorGraphClassifier):
-        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
-            seen["held_out"] = held_out
-            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
+        def _set_fitted(self, rows, targets, solution, **more):
+            seen["held_out"] = solution.held_out
+            return super()._set_fitted(rows, targets, solution, **more)
 
     watched = Watched(**machine.get_params()).fit(X, y)
     for i in range(12):

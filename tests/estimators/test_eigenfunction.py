@@ -120,9 +120,9 @@ def test_left_out_labels_are_those_of_refits():
     seen = {}
 
     class Watched(EigenfunctionClassifier):
-        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
-            seen["held_out"] = held_out
-            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
+        def _set_fitted(self, rows, targets, solution, **more):
+            seen["held_out"] = solution.held_out
+            return super()._set_fitted(rows, targets, solution, **more)
 
     machine = Watched(reg_labeled=0.1).fit(X, y)
     held_out = seen["held_out"]

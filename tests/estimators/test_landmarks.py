@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits, make_moons
 
-import lapwing.estimators.manifold as manifold
+import lapwing.estimators.landmarks as landmarks_module
 from helpers import data, reference
 from helpers.data import one_vs_rest
 from lapwing import (
@@ -479,7 +479,7 @@ def test_added_labels_need_no_new_search_for_centres(rows, monkeypatch):
         searches.append(arguments)
         return kmeans_landmarks(*arguments)
 
-    monkeypatch.setattr(manifold, "kmeans_landmarks", search)
+    monkeypatch.setattr(landmarks_module, "kmeans_landmarks", search)
     grown.add_labels([20, 21], truth[[20, 21]])
     assert searches == []
     grown.set_params(n_landmarks=8).add_labels([22], truth[[22]])  # another number: another search

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import lapwing.estimators.manifold as fitting
+import lapwing.plan.base as base
 import lapwing.plan.manifold as manifold
 from helpers import reference
 from helpers.data import gaussian
@@ -175,7 +176,8 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
         chosen.append(storage)
         return storage
 
-    monkeypatch.setattr(manifold, "choose_storage", choose)
+    for module in (manifold, base):
+        monkeypatch.setattr(module, "choose_storage", choose)
     if solver == "pcg":  # no room for float64, so that the choice is asked for
         machine.set_params(memory_limit=1)
     found = machine.fit(X, y)

@@ -567,12 +567,12 @@ def test_functions_of_all_lambdas_can_be_packed(kernel):
     model = LapSVCPath(kernel=kernel).fit(X, y)
     known = {kind.__name__: kind for kind in (PathFunctions, ClassPaths, SolutionPath)}
     again = clone(model).fit(X, y)
-    again._functions = unpack(*pack(model._functions), known)
+    again._functions = unpack(*pack(model._functions, known), known)
     lam = on_the_path(model)
     np.testing.assert_array_equal(again.decision_function(X, lam), model.decision_function(X, lam))
     broken = replace(model._functions, coefficients=model._functions.coefficients[:, 1:])
     with pytest.raises(ValueError, match="do not fit together"):
-        unpack(*pack(broken), known)
+        unpack(*pack(broken, known), known)
 
 
 def test_parameters_that_change_after_the_fit_do_not_change_it():

@@ -69,9 +69,9 @@ def watched(machine):
     """A copy of the machine that keeps the values of labels left out."""
 
     class Watched(NFIClassifier):
-        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
-            more |= {"index_": targets.index, "held_out_": held_out}
-            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
+        def _set_fitted(self, rows, targets, solution, **more):
+            more |= {"index_": targets.index, "held_out_": solution.held_out}
+            return super()._set_fitted(rows, targets, solution, **more)
 
     return Watched(**machine.get_params())
 

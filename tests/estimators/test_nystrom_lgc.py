@@ -168,9 +168,9 @@ def test_left_out_labels_are_those_of_refits(n_classes, prior):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
 
     class Watched(NystromLGCClassifier):
-        def _set_fitted(self, rows, targets, predictor, result, values, held_out, **more):
-            more |= {"index_": targets.index, "held_out_": held_out}
-            return super()._set_fitted(rows, targets, predictor, result, values, held_out, **more)
+        def _set_fitted(self, rows, targets, solution, **more):
+            more |= {"index_": targets.index, "held_out_": solution.held_out}
+            return super()._set_fitted(rows, targets, solution, **more)
 
     machine = Watched(**lgc(class_prior=prior).get_params()).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(machine.index_, np.arange(12))

@@ -29,9 +29,9 @@ def watched(machine):
     """A copy of the machine that keeps the values of labels left out."""
 
     class Watched(type(machine)):
-        def _set_fitted(self, rows, targets, *rest, **more):
-            more |= {"index_": targets.index, "held_out_": rest[-1]}
-            return super()._set_fitted(rows, targets, *rest, **more)
+        def _set_fitted(self, rows, targets, solution, **more):
+            more |= {"index_": targets.index, "held_out_": solution.held_out}
+            return super()._set_fitted(rows, targets, solution, **more)
 
     return Watched(**machine.get_params())
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-import lapwing.plan.margin as module
+import lapwing.plan.base as module
 from helpers.data import fit_quietly, gaussian
 from helpers.s3vc import SOLVERS, blobs, every_solver, mostly, tight
 from lapwing import S3VC

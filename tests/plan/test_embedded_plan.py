@@ -5,7 +5,7 @@ import pytest
 from lapwing.kernels import GaussianKernel, LinearKernel
 from lapwing.plan import Sizes, plan_embedded_ridge, plan_tube
 
-SIZES = Sizes(n=2000, d=10, labelled=50, columns=3)
+SIZES = Sizes(n_rows=2000, n_features=10, n_labelled=50, n_columns=3)
 FREE = {"n_eigenvectors": None, "reg_manifold": 1.0}
 
 

@@ -7,7 +7,7 @@ from lapwing.kernels import make_kernel
 from lapwing.plan import Sizes, plan_margin
 from lapwing.solvers import LEAST_MEMORY, lbfgs_bytes
 
-SIZES = Sizes(n=1000, d=20, labelled=10, columns=6)
+SIZES = Sizes(n_rows=1000, n_features=20, n_labelled=10, n_columns=6)
 ROWS = np.random.default_rng(0).normal(size=(10, 3))
 
 
@@ -52,7 +52,7 @@ def test_lbfgs_remembers_what_the_memory_has_room_for():
 
 
 def test_a_gram_matrix_without_room_is_stored_in_less():
-    many = Sizes(n=10_000, d=20, labelled=10, columns=1)
+    many = Sizes(n_rows=10_000, n_features=20, n_labelled=10, n_columns=1)
     limits = ("2GB", "500MB", "300MB", "100MB")
     stored = [plan(memory_limit=limit, sizes=many).storage for limit in limits]
     assert stored == ["float64", "triangle64", "triangle32", "tiled"]

@@ -18,7 +18,7 @@ STOPPING = ("optimal", "stability", "validation", "mixed")
 
 
 def early_stopping(settings: Any, rows: Rows, targets: Targets, validation: Any) -> Rules | None:
-    """Return what makes the stopping rules of an iterative solver; None where ``tol`` decides.
+    """Return a function that makes the stopping rules of a solver; None where ``tol`` decides.
 
     Parameters
     ----------
@@ -37,26 +37,27 @@ def early_stopping(settings: Any, rows: Rows, targets: Targets, validation: Any)
         return None
     if stopping != "stability" and validation is None:
         raise ValueError(
-            f"stopping={stopping!r} looks at validation rows: pass validation=(X_v, y_v) to fit"
+            f"stopping={stopping!r} uses validation rows: pass validation=(X_v, y_v) to fit"
         )
+    stability = StabilityCheck(~targets.labelled)
+    if stopping == "stability":
+        return lambda predictor: [stability]
+    X_v, truth = _validation_rows(settings, rows, targets, validation)
 
     def rules(predictor: Callable[[Step], Predictor]) -> Sequence[StoppingRule]:
-        stability = StabilityCheck(~targets.labelled)
-        if stopping == "stability":
-            return [stability]
-        check = _validation_check(settings, rows, targets, validation, predictor)
+        def error_rate(step: Step) -> float:
+            return float(np.mean(decisions(predictor(step).values(X_v)) != truth))
+
+        check = ValidationCheck(error_rate, len(truth), rows.X.shape[0])
         return [check] if stopping == "validation" else [MixedCheck(stability, check)]
 
     return rules
 
 
-def _validation_check(
-    settings: Any,
-    rows: Rows,
-    targets: Targets,
-    validation: Any,
-    predictor: Callable[[Step], Predictor],
-) -> ValidationCheck:
+def _validation_rows(
+    settings: Any, rows: Rows, targets: Targets, validation: Any
+) -> tuple[Any, np.ndarray]:
+    """Return the labelled validation rows and their class codes, -1 for unknown classes."""
     X_v, y_v = validation
     X_v = rows.check_like(settings, X_v, dtype=FLOATS)
     y_v, known = labelled_rows(y_v, settings.unlabeled)
@@ -66,8 +67,4 @@ def _validation_check(
     assert targets.classes is not None
     truth = np.searchsorted(targets.classes, y_v)
     truth[~np.isin(y_v, targets.classes)] = -1
-
-    def error_rate(step: Step) -> float:
-        return float(np.mean(decisions(predictor(step).values(X_v)) != truth))
-
-    return ValidationCheck(error_rate, len(truth), rows.X.shape[0])
+    return X_v, truth

@@ -6,7 +6,6 @@ block of linear systems; with a free g it is a manifold-regularised problem of a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ import numpy as np
 from ..graphs import KNNGraph
 from ..losses import SquaredLoss
 from ..plan import Sizes, plan_embedded_ridge
-from ..solvers import EmbeddedRidge, ridge_cg, ridge_direct
+from ..solvers import RIDGE_METHODS, EmbeddedRidge, SolverOptions
 from ..spaces import label_precision, reduced_precision, spectral_embedding
 from .kernel_choice import resolve_kernel
-from .manifold import Solution, build_space, expansion_solution, fit_manifold
+from .manifold import build_space, expansion_solution, fit_manifold
 from .parameters import draw_seed
-from .run import WarmStart, held_out_values, run_solver
+from .run import Solution, WarmStart, held_out_values, run_solver
 from .targets import Targets
 from .virtual_targets import graph_spectrum, label_strengths, one_column_as_vector
 
@@ -89,13 +88,12 @@ def _fit_eigenvectors(
         label_precision=strengths,
         fit_intercept=bool(settings.fit_intercept),
     )
-    if plan.method == "direct":
-        steps = ridge_direct(problem, settings.tol)
-    else:
-        steps = ridge_cg(problem, settings.tol, np.random.default_rng(seed))
+    options = SolverOptions(settings.tol, np.random.default_rng(seed))
+    steps = RIDGE_METHODS[plan.method].run(problem, options)
     step, result = run_solver(settings, plan.method, steps, settings.max_iter)
     held_out = held_out_values(step, index)
     found = expansion_solution(kernel, X, step.function, held_out, result, seed=seed)
     virtual = embedding @ (embedding[index].T @ (strengths[:, None] * targets.values))
-    embedded = {"embedding_": embedding, "virtual_targets_": one_column_as_vector(virtual)}
-    return replace(found, attributes={**found.attributes, **embedded})
+    return found.with_attributes(
+        embedding_=embedding, virtual_targets_=one_column_as_vector(virtual)
+    )

@@ -1,4 +1,4 @@
-"""The graph of a model: fitted to the rows, and which of them labels reach."""
+"""The graph that a user chose: fitted to the rows, and which of them the labels reach."""
 
 from __future__ import annotations
 
@@ -10,6 +10,30 @@ from sklearn.base import clone
 
 from ..graphs import KNNGraph
 from ..messages import warn
+from .parameters import is_word
+from .targets import Targets
+
+_KERNEL_ALONE = "their predictions rest on the kernel alone"
+
+
+def graph_of_rows(
+    model: Any,
+    X: Any,
+    targets: Targets,
+    default: KNNGraph,
+    refit: bool,
+    consequence: str = _KERNEL_ALONE,
+) -> tuple[KNNGraph, np.ndarray]:
+    """Return the graph fitted to the rows, and which of them a label reaches.
+
+    ``model`` is an estimator, of which parameters are read; ``refit`` uses the graph of its last
+    fit. See `resolve_graph` and `label_reach`, which warns only where the graph has a weight.
+    """
+    precomputed = is_word(getattr(model, "kernel", None), "precomputed")
+    graph = resolve_graph(model.graph_ if refit else model.graph, X, default, precomputed)
+    if getattr(model, "reg_manifold", 1.0) == 0:
+        consequence = ""
+    return graph, label_reach(graph.component_, targets.index, consequence)
 
 
 def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = False) -> KNNGraph:
@@ -18,11 +42,12 @@ def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = Fal
     Parameters
     ----------
     graph : KNNGraph, array, sparse matrix or None
-        A graph that was fitted to X is used as it is, another is fitted; an array is an affinity.
+        A graph that was fitted to X is used as it is, another is fitted; an array is an affinity
+        matrix.
     X : array or CSR matrix of shape (n, d)
         The rows, or their Gram matrix.
     default : KNNGraph
-        Used for None; an affinity gets the same kind of Laplacian.
+        Used for None; an affinity matrix gets a Laplacian that is normalised as this one.
     precomputed : bool, default=False
         Whether X is a Gram matrix.
 
@@ -43,7 +68,7 @@ def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = Fal
         if not hasattr(graph, "affinity_"):
             graph = clone(graph).set_params(metric="precomputed")
         elif graph.n_samples_ == X.shape[0]:
-            return graph  # fitted on the rows themselves, which are not given here
+            return graph  # fitted to the rows themselves, which are not given here
         else:
             raise ValueError(
                 f"the graph was fitted to {graph.n_samples_} rows and the precomputed kernel "
@@ -60,10 +85,10 @@ def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = Fal
 
 
 def regression_graph() -> KNNGraph:
-    """Return the graph of regressors by default.
+    """Return the default graph of regressors.
 
-    The normalised Laplacian penalises constants on nodes of unequal degree: a target with a mean
-    would be drawn towards zero.
+    A normalised Laplacian penalises constants where nodes have unequal degrees: predictions would
+    be drawn towards zero.
     """
     return KNNGraph(normalized=False)
 
@@ -71,12 +96,12 @@ def regression_graph() -> KNNGraph:
 def label_reach(
     component: np.ndarray,
     labelled: np.ndarray,
-    consequence: str = "their predictions rest on the kernel alone",
+    consequence: str = _KERNEL_ALONE,
     advice: str = "or raise n_neighbors of the graph",
 ) -> np.ndarray:
     """Return which rows share a component of the graph with a labelled one, and warn of others.
 
-    ``consequence`` says what becomes of the others, unless it is empty: then nothing is said.
+    ``consequence`` is what follows for the others; if it is empty, there is no warning.
     """
     reached = np.isin(component, component[labelled])
     if consequence and not reached.all():

@@ -1,4 +1,4 @@
-"""The kernel that a user chose: made for the rows, and checked for being one."""
+"""The kernel that a user chose: made for the rows, and checked to be a valid one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel, make_kernel
 from ..spaces import localised
+from .parameters import is_word
 
-#: Rows of the sample on which a kernel is checked for being positive semi-definite.
+#: Rows of the sample on which a kernel is checked to be positive semi-definite.
 _PSD_ROWS = 300
-#: Side of the tiles in which a Gram matrix is checked for being symmetric.
+#: Side of the tiles in which a Gram matrix is checked to be symmetric.
 _TILE = 256
 
 
@@ -26,9 +27,9 @@ def resolve_kernel(settings: Any, X: Any, *, gamma: Any = None) -> Kernel | None
     X : array or CSR matrix
         The rows, or their Gram matrix.
     gamma : float or str, optional
-        In the place of the estimator's.
+        Replaces that of the estimator.
     """
-    if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
+    if is_word(settings.kernel, "precomputed"):
         _check_gram(X)
         return None
     kernel = make_kernel(
@@ -43,8 +44,8 @@ def resolve_kernel(settings: Any, X: Any, *, gamma: Any = None) -> Kernel | None
 
 
 def resolve_local_kernel(settings: Any, X: Any, points: np.ndarray) -> Kernel:
-    """Return the kernel where gamma may be "local", the width of the points."""
-    local = isinstance(settings.gamma, str) and settings.gamma == "local"
+    """Return the kernel where gamma may be "local", the width for these points."""
+    local = is_word(settings.gamma, "local")
     kernel = resolve_kernel(settings, X, gamma="scale" if local else None)
     assert kernel is not None
     return localised(kernel, X, points) if local else kernel
@@ -66,7 +67,7 @@ def _check_gram(K: np.ndarray) -> None:
     """Refuse a matrix that is not symmetric or not positive semi-definite, tile by tile."""
     n = len(K)
 
-    def look(rows: slice) -> tuple[float, float]:
+    def compare(rows: slice) -> tuple[float, float]:
         asymmetry = 0.0
         for start in range(rows.start, n, _TILE):
             columns = slice(start, start + _TILE)
@@ -74,7 +75,7 @@ def _check_gram(K: np.ndarray) -> None:
             asymmetry = max(asymmetry, float(difference.max()))
         return asymmetry, float(np.abs(K[rows]).max())
 
-    asymmetry, scale = np.max(map_blocks(look, row_blocks(n, _TILE)), axis=0)
+    asymmetry, scale = np.max(map_blocks(compare, row_blocks(n, _TILE)), axis=0)
     if asymmetry > 1e-8 * scale:
         raise ValueError("the precomputed kernel is not symmetric: pass K with K equal to K.T")
     _check_semidefinite(K[np.ix_(*[_sample(n)] * 2)])

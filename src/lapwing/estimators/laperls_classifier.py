@@ -9,10 +9,11 @@ from typing import Any, Self
 from ..graphs import KNNGraph
 from ..solvers import Step
 from .embedded_least_squares import fit_embedded_least_squares
-from .manifold import graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows
 from .model import Classifier
 from .parameters import check_choice
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 from .virtual_targets import check_embedding
 

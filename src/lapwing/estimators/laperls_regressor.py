@@ -10,11 +10,11 @@ import numpy as np
 
 from ..solvers import Step
 from .embedded_least_squares import fit_embedded_least_squares
-from .graph_choice import regression_graph
-from .manifold import graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows, regression_graph
 from .model import Regressor
 from .parameters import check_choice
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 from .virtual_targets import check_embedding
 

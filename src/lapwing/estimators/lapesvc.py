@@ -8,10 +8,11 @@ from typing import Any, Self
 
 from ..graphs import KNNGraph
 from ..solvers import Step
-from .manifold import graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows
 from .model import Classifier
 from .parameters import check_not_negative
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 from .tube import fit_tube
 from .virtual_targets import check_embedding

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from ..solvers import Step
-from .graph_choice import regression_graph
-from .manifold import graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows, regression_graph
 from .model import Regressor
 from .parameters import check_not_negative
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 from .tube import fit_tube
 from .virtual_targets import check_embedding

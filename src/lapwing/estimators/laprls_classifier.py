@@ -10,10 +10,12 @@ from ..graphs import KNNGraph
 from ..losses import SquaredLoss
 from ..solvers import Step
 from .early_stopping import early_stopping
-from .manifold import check_regularization, fit_manifold, graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows
+from .manifold import check_regularization, fit_manifold
 from .model import Classifier
 from .parameters import check_choice
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 
 

@@ -8,12 +8,14 @@ from typing import Any, Self
 
 from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss
-from ..solvers import Step
+from ..solvers import PCG, Step
 from .early_stopping import early_stopping
-from .manifold import check_regularization, fit_manifold, graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows
+from .manifold import check_regularization, fit_manifold
 from .model import Classifier
 from .parameters import check_choice
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 
 
@@ -203,12 +205,14 @@ class LapSVC(Classifier):
 
 
 def _margin_loss(name: str, solver: str) -> Loss:
-    """Return the loss, after checking that the solver goes with it."""
-    allowed = {"squared_hinge": ("auto", "newton", "pcg"), "hinge": ("auto", "dual")}
-    check_choice("loss", name, list(allowed))
-    if solver not in allowed[name]:
+    """Return the loss, after checking that the solver can minimise it."""
+    check_choice("loss", name, ("squared_hinge", "hinge"))
+    loss = LOSSES[name]()
+    # Newton steps need the second derivatives that conjugate gradients need.
+    allowed = ("auto", "newton", "pcg") if PCG.accepts(loss) else ("auto", "dual")
+    if solver not in allowed:
         raise ValueError(
             f"solver={solver!r} does not go with loss={name!r}: "
-            f"use one of {', '.join(map(repr, allowed[name]))}"
+            f"use one of {', '.join(map(repr, allowed))}"
         )
-    return LOSSES[name]()
+    return loss

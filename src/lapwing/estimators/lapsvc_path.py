@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays.threads import row_blocks
 from ..plan import Sizes, plan_path
 from .class_paths import PathFunctions
-from .graph_choice import label_reach, regression_graph, resolve_graph
+from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
-from .manifold import build_space, expansion_predictor, kernel_attributes
+from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
 from .parameters import check_positive, check_share
 from .path_problem import (
@@ -162,10 +162,8 @@ class LapSVCPath(Classifier):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_positive("rho", self.rho)
         check_share("lambda_min_ratio", self.lambda_min_ratio)
-        X, start = rows.X, self.graph_ if refit else self.graph
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        graph = resolve_graph(start, X, regression_graph(), precomputed)
-        reach = label_reach(graph.component_, targets.index)
+        X = rows.X
+        graph, reach = graph_of_rows(self, X, targets, regression_graph(), refit)
         kernel, sizes = resolve_kernel(self, X), Sizes.of(X, targets.values)
         plan = plan_path(kernel, sizes, memory_limit=self.memory_limit)
         space, _ = build_space(plan, X)
@@ -174,13 +172,12 @@ class LapSVCPath(Classifier):
         chosen = choose_lambda(self, X, problem, paths.breakpoints)
         step = step_at(self, problem, paths, chosen["lambda_"])
         step, result = run_solver(self, "path", iter([step]), step.iteration + 1)
-        f = step.function
-        predictor = expansion_predictor(kernel, X, f.coef, f.intercept)
+        predictor, attributes = kernel_model(kernel, X, step.function)
         held_out = held_out_values(step, targets.index)
         return self._set_fitted(
             rows,
             targets,
-            Solution(predictor, result, f.values, held_out, kernel_attributes(kernel, X, f)),
+            Solution(predictor, result, step.function.values, held_out, attributes),
             graph_=graph,
             label_reach_=reach,
             labelled_=targets.index,

@@ -10,11 +10,12 @@ import numpy as np
 
 from ..losses import EpsilonInsensitive
 from ..solvers import Step
-from .graph_choice import regression_graph
-from .manifold import fit_manifold, graph_of_rows, previous_solution
+from .graph_choice import graph_of_rows, regression_graph
+from .manifold import fit_manifold
 from .model import Regressor
 from .parameters import check_choice, check_not_negative, check_positive
 from .rows import Rows
+from .run import previous_solution
 from .targets import Targets
 
 

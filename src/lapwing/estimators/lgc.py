@@ -20,7 +20,7 @@ from ..solvers.sparse_system import factor_cost, factorise, inverse_diagonal, so
 from ..spaces import RowLookup
 from .calibration import fit_temperature, one_column
 from .class_mass import check_prior, class_scales
-from .graph_choice import label_reach, resolve_graph
+from .graph_choice import graph_of_rows
 from .model import Classifier
 from .parameters import check_choice, check_count, check_positive, check_share, draw_seed
 from .rows import Rows
@@ -159,8 +159,8 @@ class LGCClassifier(Classifier):
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_prior(self.class_prior, targets)
-        graph = resolve_graph(self.graph_ if refit else self.graph, rows.X, KNNGraph())
-        reach = label_reach(graph.component_, targets.index, "they get the class of the prior")
+        prior = "they get the class of the prior"
+        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit, prior)
         spread = _spread_labels(self, graph.affinity_, targets, reach)
         mass = spread.F.sum(axis=0)
         sample = _held_out_sample(self, targets, spread.solver)

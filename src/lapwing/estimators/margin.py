@@ -7,23 +7,22 @@ Every station is a value; nothing is stored on the estimator before the end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel
 from ..messages import warn
 from ..plan import Sizes, plan_margin
 from ..solvers import MarginProblem, decisions
-from ..spaces import Function, Landmarks, Predictor
+from ..spaces import Landmarks, LinearSpace, Space
 from .kernel_choice import resolve_kernel
-from .manifold import Solution, expansion_predictor, kernel_attributes, previous_solution
+from .landmarks import make_landmarks
+from .manifold import build_space, expanded, kernel_model
 from .margin_columns import Columns, make_columns
 from .margin_problem import margin_problem, margin_steps
-from .margin_space import margin_space
 from .parameters import draw_seed
-from .run import WarmStart, held_out_values, run_solver
+from .run import Solution, WarmStart, held_out_values, previous_solution, run_solver
 from .targets import Targets
 
 #: Share of the unlabelled rows in one class that deserves a warning, if the ratio expects less.
@@ -85,20 +84,26 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
         landmarks=settings.landmarks,
         memory_limit=settings.memory_limit,
     )
-    space, landmarks = margin_space(plan, X, settings.landmarks, for_landmarks, start)
+    landmarks: Landmarks | None = None
+    if plan.space == "landmarks":
+        landmarks = make_landmarks(plan, X, for_landmarks, start, settings.landmarks)
+        space: Space = LinearSpace(landmarks.features.values)
+    else:
+        space, _ = build_space(plan, X, exactly=True)
     problem = margin_problem(settings, space, targets, unlabelled, columns, plan.lbfgs_memory)
     steps = margin_steps(settings, problem, columns, _first_vectors(problem, last))
     step, result = run_solver(settings, plan.method, steps, plan.max_iter)
     f = step.function
     warn_of_one_class(targets, unlabelled, columns, f.values)
     kept = last is not None and last.calibrated
-    predictor, attributes = _kernel_model(kernel, X, f, landmarks)
+    expansion, centres = expanded(landmarks, f, kernel, X)
+    predictor, attributes = kernel_model(kernel, X, expansion, centres)
     attributes["positive_ratio_"] = columns.positive_ratio
     attributes["_start"] = MarginStart(
         seed,
         f.coef,
         f.intercept,
-        attributes.get("landmarks_"),
+        centres,
         basis=_basis(settings),
         classes=targets.classes,
         calibrated=kept or len(columns.folds) > 0,
@@ -167,16 +172,3 @@ def _first_vectors(problem: MarginProblem, last: MarginStart | None) -> np.ndarr
     if last is None or last.coef.shape[0] != problem.space.space.n_coef:
         return None
     return problem.space.vectors(last.coef, last.intercept)
-
-
-def _kernel_model(
-    kernel: Kernel | None, X: Any, f: Function, landmarks: Landmarks | None
-) -> tuple[Predictor, dict[str, Any]]:
-    """Return the function of any row, and the fitted attributes that belong to it."""
-    centres = None
-    if landmarks is not None:
-        centres = landmarks.centres
-        f = replace(f, coef=landmarks.expansion(f.coef, kernel, X))
-    points = X if centres is None else centres
-    predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
-    return predictor, kernel_attributes(kernel, X, f, centres)

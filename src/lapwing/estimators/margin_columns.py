@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
+from .parameters import draw_seed, is_word
 from .targets import Targets
 
 #: Solvers that fix the mean of f at 2·ratio − 1; the others label rows by the ratio.
@@ -112,7 +113,7 @@ def given_ratio(positive_ratio: Any, n_classes: int) -> np.ndarray | None:
 
     None if it is not given as numbers: if it is "labeled" or free.
     """
-    if positive_ratio is None or (isinstance(positive_ratio, str) and positive_ratio == "labeled"):
+    if positive_ratio is None or is_word(positive_ratio, "labeled"):
         return None
     try:
         shares = np.asarray(positive_ratio, dtype=float)
@@ -142,7 +143,7 @@ def _draw_folds(targets: Targets, n_folds: int, rng: np.random.Generator) -> lis
     n_folds = min(n_folds, int(np.bincount(codes, minlength=len(targets.classes)).min()))
     if n_folds < 2:
         return []
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=draw_seed(rng))
     return [left_out for _, left_out in splitter.split(codes, codes)]
 
 

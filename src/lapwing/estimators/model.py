@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..solvers import SolverResult, decisions
 from ..spaces import Predictor
 from .calibration import fit_temperature, probabilities
+from .parameters import is_word
 from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
 from .run import Solution
 from .targets import Targets, class_targets, quantity_targets
@@ -94,6 +95,20 @@ class Model(BaseEstimator):
         """Return what is kept of the training rows."""
         return self.X_fit_
 
+    def _set_fitted(
+        self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
+    ) -> Self:
+        """Store a fit: its solution, and other attributes."""
+        return self._replace_fitted(
+            **rows.attributes,
+            predictor_=solution.predictor,
+            result_=solution.result,
+            n_iter_=solution.result.n_iter,
+            _targets=targets,
+            **attributes,
+            **solution.attributes,
+        )
+
     def _replace_fitted(self, **attributes: Any) -> Self:
         """Set all fitted attributes at once; those of an earlier fit are removed.
 
@@ -131,8 +146,7 @@ class Model(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        precomputed = isinstance(kernel := getattr(self, "kernel", None), str)
-        precomputed = precomputed and kernel == "precomputed"
+        precomputed = is_word(getattr(self, "kernel", None), "precomputed")
         tags.input_tags.sparse = not precomputed
         tags.input_tags.pairwise = precomputed
         return tags
@@ -176,7 +190,7 @@ class Classifier(ClassifierMixin, Model):
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
-        """Store a fit: its solution, and attributes besides.
+        """Store a fit: its solution, and other attributes.
 
         The temperature of the probabilities is fitted to the held-out values of the solution. Where
         there are none, it is among the attributes.
@@ -190,17 +204,8 @@ class Classifier(ClassifierMixin, Model):
             attributes["temperature_"] = fit_temperature(
                 held_out, targets.given[index], targets.row_weights[index]
             )
-        return self._replace_fitted(
-            **rows.attributes,
-            classes_=targets.classes,
-            predictor_=solution.predictor,
-            result_=solution.result,
-            n_iter_=solution.result.n_iter,
-            transduction_=targets.classes[codes],
-            _targets=targets,
-            **attributes,
-            **solution.attributes,
-        )
+        attributes |= {"classes_": targets.classes, "transduction_": targets.classes[codes]}
+        return super()._set_fitted(rows, targets, solution, **attributes)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
@@ -264,17 +269,9 @@ class Regressor(RegressorMixin, Model):
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
-        """Store a fit: its solution, and attributes besides."""
-        return self._replace_fitted(
-            **rows.attributes,
-            predictor_=solution.predictor,
-            result_=solution.result,
-            n_iter_=solution.result.n_iter,
-            transduction_=np.where(targets.labelled, targets.given, solution.values[:, 0]),
-            _targets=targets,
-            **attributes,
-            **solution.attributes,
-        )
+        """Store a fit: its solution, and other attributes."""
+        filled = np.where(targets.labelled, targets.given, solution.values[:, 0])
+        return super()._set_fitted(rows, targets, solution, transduction_=filled, **attributes)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target of each row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,9 @@ from ..solvers import fit_smoother
 from ..spaces import PrototypeMixture, Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
-from .landmark_rows import check_landmark_parameters, choose_landmarks
+from .landmarks import check_landmark_rows, landmark_rows
 from .model import Classifier
-from .parameters import check_positive, draw_seed
+from .parameters import check_positive, draw_seed, is_word
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -138,22 +138,21 @@ class NFIClassifier(Classifier):
     _square_dtype = "own"
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_landmark_parameters(self)
+        check_landmark_rows(self)
         check_positive("epsilon", self.epsilon)
-        if not (isinstance(self.reg_manifold, str) and self.reg_manifold == "scale"):
+        if not is_word(self.reg_manifold, "scale"):
             check_positive("reg_manifold", self.reg_manifold)
         check_prior(self.class_prior, targets)
         started, (n, l) = time.perf_counter(), (rows.X.shape[0], len(targets.index))
         seed = self._seed if refit else draw_seed(self.random_state)
         plan = plan_landmark_rows(n, self.n_landmarks, n_labelled=l, memory_limit=self.memory_limit)
-        landmarks = choose_landmarks(self, plan, rows.X, seed, targets.index)
-        similarities = Similarities(
-            landmarks.kernel, landmarks.points, normalize=True, offset=float(self.epsilon)
-        )
-        term = _smoothness(RowBlocks.of(rows.X), similarities, landmarks.index)
-        weight = float(targets.weights.sum()) / max(term.total_similarity, 1e-300)
-        if self.reg_manifold != "scale":
-            weight = float(self.reg_manifold)
+        index, similarities = landmark_rows(self, plan, rows.X, seed, targets.index)
+        similarities = replace(similarities, normalize=True, offset=float(self.epsilon))
+        term = _smoothness(RowBlocks.of(rows.X), similarities, index)
+        weight = self.reg_manifold
+        if is_word(weight, "scale"):
+            weight = targets.weights.sum() / max(term.total_similarity, 1e-300)
+        weight = float(weight)
         own = sp.eye_array(l, plan.n_points, format="csr")  # the first of S are labelled
         smoother = fit_smoother(own, targets.one_hot, targets.weights, weight * term.matrix)
         mass = term.load @ smoother.coef
@@ -169,8 +168,8 @@ class NFIClassifier(Classifier):
             Solution(predictor, result, predictor.values(rows.X), held_out),
             coef_=coef.T,
             class_mass_=mass / np.abs(mass).sum(),
-            landmarks_=landmarks.points,
-            kernel_=landmarks.kernel,
+            landmarks_=similarities.points,
+            kernel_=similarities.kernel,
             reg_manifold_=weight,
             X_fit_=rows.X,
             _seed=seed,

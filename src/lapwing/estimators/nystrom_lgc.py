@@ -14,7 +14,7 @@ from ..plan import plan_landmark_rows
 from ..spaces import LowRankGraph, RowLookup, Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
-from .landmark_rows import check_landmark_parameters, choose_landmarks
+from .landmarks import check_landmark_rows, landmark_rows
 from .model import Classifier
 from .parameters import check_share, draw_seed
 from .rows import Rows
@@ -131,7 +131,7 @@ class NystromLGCClassifier(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_share("alpha", self.alpha)
-        check_landmark_parameters(self)
+        check_landmark_rows(self)
         check_prior(self.class_prior, targets)
         started, passes = time.perf_counter(), 1 if refit else 3
         system = self._system if refit else self._build_system(rows.X)
@@ -156,8 +156,7 @@ class NystromLGCClassifier(Classifier):
 
     def _build_system(self, X: Any) -> NystromSystem:
         plan = plan_landmark_rows(X.shape[0], self.n_landmarks, memory_limit=self.memory_limit)
-        landmarks = choose_landmarks(self, plan, X, draw_seed(self.random_state))
-        similarities = Similarities(landmarks.kernel, landmarks.points)
+        _, similarities = landmark_rows(self, plan, X, draw_seed(self.random_state))
         return NystromSystem.build(RowBlocks.of(X), similarities, float(self.alpha))
 
 

@@ -29,7 +29,7 @@ from ..solvers import (
     hinge_path,
     reduce_dense,
 )
-from ..spaces import Function, LinearSpace, Space
+from ..spaces import Function, Space
 from .class_paths import ClassPaths
 from .folds import Fold, fold_weights, labelled_folds
 from .targets import Targets
@@ -77,7 +77,6 @@ def path_problem(
     """Return the problem of all λ, by one factorisation."""
     index, ratio = targets.index, 1.0 / rho
     if plan.method == "eliminate_features":
-        assert isinstance(space, LinearSpace)
         reduction = BasisReductions(space.features, smoothness, index).at(ratio)
     else:
         reduction = reduce_dense(space.gram, smoothness, index, ratio)

@@ -38,6 +38,7 @@ from .parameters import (
     check_not_negative,
     check_positive,
     draw_seed,
+    is_word,
 )
 from .row_source import RowSource
 from .run import Solution, direct_result
@@ -91,16 +92,16 @@ class KeptRows:
 def check_pvm_parameters(settings: Any, loss: str) -> None:
     """Refuse parameters that make no problem."""
     check_choice("loss", loss, LOSSES)
-    if not _is("auto", settings.n_prototypes):
+    if not is_word(settings.n_prototypes, "auto"):
         check_count("n_prototypes", settings.n_prototypes)
     if settings.n_landmarks is not None:
         check_count("n_landmarks", settings.n_landmarks)
-    if not _is("scale", settings.reg_labeled):
+    if not is_word(settings.reg_labeled, "scale"):
         check_positive("reg_labeled", settings.reg_labeled)
     check_not_negative("reg_unlabeled", settings.reg_unlabeled)
     check_positive("labeled_weight", settings.labeled_weight)
     check_gamma(settings.gamma)
-    if _is("precomputed", settings.kernel):
+    if is_word(settings.kernel, "precomputed"):
         raise ValueError(
             "kernel='precomputed' has no values for prototypes, which are not rows: pass the "
             "rows and a kernel function, or use LapSVC with n_landmarks"
@@ -206,7 +207,7 @@ def _sample(
 
 def _label_weight(settings: Any, sums: PrototypeSums, targets: Targets) -> float:
     """Return C₁."""
-    if not _is("scale", settings.reg_labeled):
+    if not is_word(settings.reg_labeled, "scale"):
         return float(settings.reg_labeled)
     return max(sums.total_degree, 1e-300) / float(targets.weights.sum())
 
@@ -246,8 +247,3 @@ def _result(loss: str, started: float, passes: int) -> SolverResult:
         return direct_result("ridge", started, passes=passes)
     message = "Solved as a quadratic program of the labelled rows: exact up to rounding."
     return direct_result("box_qp", started, passes=passes, message=message)
-
-
-def _is(word: str, value: Any) -> bool:
-    """Return whether a parameter that may be a number is this word."""
-    return isinstance(value, str) and value == word

@@ -1,10 +1,10 @@
-"""Running a solver for an estimator: progress, warnings, and what it gives."""
+"""Running a solver for an estimator: warm starts, progress, warnings, and the solution."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..spaces import Predictor
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solve gives to an estimator.
+    """The outcome of a solver, as an estimator stores it.
 
     Attributes
     ----------
@@ -40,10 +40,14 @@ class Solution:
     held_out: np.ndarray | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
 
+    def with_attributes(self, **attributes: Any) -> Solution:
+        """Return the solution with more fitted attributes."""
+        return replace(self, attributes={**self.attributes, **attributes})
+
 
 @dataclass(frozen=True)
 class WarmStart:
-    """What a later fit to the same rows begins with.
+    """The values that a later fit to the same rows starts from.
 
     Attributes
     ----------
@@ -59,6 +63,14 @@ class WarmStart:
     coef: np.ndarray
     intercept: np.ndarray
     centres: np.ndarray | None = None
+
+
+def previous_solution(model: Any, X: Any, refit: bool) -> WarmStart | None:
+    """Return the solution of the last fit, if it is to be used and has rows of this shape."""
+    start = getattr(model, "_start", None)
+    if not (refit or model.warm_start) or start is None or model.X_fit_.shape != X.shape:
+        return None
+    return start if X is model.X_fit_ else replace(start, centres=None)
 
 
 def run_solver(

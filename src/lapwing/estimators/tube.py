@@ -19,8 +19,8 @@ from ..plan import Sizes, plan_tube
 from ..solvers import TubeProblem, tube_steps
 from ..spaces import EmbeddedKernel
 from .kernel_choice import resolve_kernel
-from .manifold import Solution, expansion_solution
-from .run import WarmStart, run_solver
+from .manifold import expansion_solution
+from .run import Solution, WarmStart, run_solver
 from .targets import Targets
 from .virtual_targets import GraphPart, graph_part
 
@@ -53,8 +53,8 @@ def fit_tube(
     )
     part = graph_part(settings, plan, graph, targets)
     supervised = plan.graph_kernel is None
-    used = targets.index if supervised else np.arange(sizes.n)
-    shape = sizes.n, sizes.columns
+    used = targets.index if supervised else np.arange(sizes.n_rows)
+    shape = sizes.n_rows, sizes.n_columns
     first = start.coef[used] if start is not None and start.coef.shape == shape else None
     problem, precise = _problems(
         settings, kernel, _subset(X, used, kernel) if supervised else X, part
@@ -72,7 +72,7 @@ def fit_tube(
         values = found.predictor.values(X)
     else:
         values = f.values - part.kernel @ f.coef
-    return replace(found, values=values, attributes={**found.attributes, **part.attributes})
+    return replace(found, values=values).with_attributes(**part.attributes)
 
 
 def _problems(

@@ -19,15 +19,10 @@ import numpy as np
 from ..estimators.folds import Fold, fold_weights, labelled_folds
 from ..estimators.graph_choice import label_reach, resolve_graph
 from ..estimators.kernel_choice import resolve_kernel
-from ..estimators.manifold import (
-    Solution,
-    check_landmarks,
-    expansion_predictor,
-    kernel_attributes,
-    make_landmarks,
-)
-from ..estimators.parameters import check_not_negative, check_positive, draw_seed
-from ..estimators.run import WarmStart, held_out_values, run_solver
+from ..estimators.landmarks import check_landmarks, make_landmarks
+from ..estimators.manifold import kernel_model
+from ..estimators.parameters import check_not_negative, check_positive, draw_seed, is_word
+from ..estimators.run import Solution, WarmStart, held_out_values, run_solver
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..kernels import Kernel
@@ -145,7 +140,7 @@ def fit_grid(
     scorer, problem = make_scorer(settings.scoring), _grid_problem(settings, X, targets, loss)
     if start is None:
         start = WarmStart(draw_seed(settings.random_state), np.empty(0), np.empty(0))
-    precomputed = isinstance(settings.kernel, str) and settings.kernel == "precomputed"
+    precomputed = is_word(settings.kernel, "precomputed")
     fitted = [
         (graph, resolve_graph(graph, X, default_graph, precomputed)) for graph in _choices(graphs)
     ]
@@ -161,7 +156,7 @@ def fit_grid(
     number, grid = best
     found = _fit_cell(settings, problem, grid, cells[number].params, start.seed)
     table = table_attributes(cells, number, closed=problem.closed)
-    return replace(found, attributes={**found.attributes, **table})
+    return found.with_attributes(**table)
 
 
 # The grid: which cells, which folds, which basis.
@@ -269,14 +264,12 @@ def _fit_cell(
     reach = label_reach(grid.graph.component_, index, consequence)
     step, result = run_solver(settings, "grid", iter([step]), step.iteration + 1)
     f = replace(step.function, coef=grid.basis.coef_of(step.function.coef))
-    attributes = {
+    predictor, attributes = kernel_model(kernel, X, f, centres)
+    attributes |= {
         "graph_": grid.graph,
         "label_reach_": reach,
         "_start": WarmStart(seed, f.coef, f.intercept, centres),
-        **kernel_attributes(kernel, X, f, centres),
     }
-    points = X if centres is None else centres
-    predictor = expansion_predictor(kernel, points, f.coef, f.intercept)
     return Solution(predictor, result, f.values, held_out_values(step, index), attributes)
 
 

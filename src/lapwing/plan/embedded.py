@@ -91,7 +91,7 @@ def plan_embedded_ridge(
     what = f"solver={solver!r} with {n} rows"
     if solver == "direct" or (solver == "auto" and n <= DENSE_ROWS and needed <= budget):
         require_memory(needed, budget, what, "use solver='auto'")
-        storage = "given" if kernel is None else "float64"
+        storage: str | None = "given" if kernel is None else "float64"
         method = RIDGE_DIRECT.name
         return Plan(kernel, method, "expansion", storage, budget, needed, graph_kernel="low_rank")
     method, needed = RIDGE_CG.name, RIDGE_CG.work_bytes(sizes)

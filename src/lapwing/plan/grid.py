@@ -79,7 +79,8 @@ def plan_path(kernel: Kernel | None, sizes: Sizes, *, memory_limit: Any) -> Plan
     n, d, l = sizes.n_rows, sizes.n_features, sizes.n_labelled
     budget = memory_budget(memory_limit)
     linear = kernel is not None and kernel.is_linear
-    method, storage, needed = ELIMINATE, "given" if kernel is None else "float64", dense_bytes(n, l)
+    storage: str | None = "given" if kernel is None else "float64"
+    method, needed = ELIMINATE, dense_bytes(n, l)
     if linear and d <= n:
         method, storage, needed = ELIMINATE_FEATURES, None, basis_bytes(n, d, l, 1)
     advice = (

@@ -58,7 +58,8 @@ class Sizes:
     @classmethod
     def of(cls, X: Any, targets: np.ndarray, *, is_quadratic: bool = False) -> Sizes:
         """Return the sizes of rows X and targets of shape (l, c)."""
-        return cls(*X.shape, *targets.shape, sp.issparse(X), is_quadratic)
+        (n, d), (labelled, columns) = X.shape, targets.shape
+        return cls(n, d, labelled, columns, sp.issparse(X), is_quadratic)
 
 
 @dataclass(frozen=True)
