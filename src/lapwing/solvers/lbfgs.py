@@ -139,12 +139,7 @@ class _Moving:
     """State of the columns that have not stopped: functions x, values f, gradients g, history."""
 
     def __init__(
-        self,
-        space: AffineSpace,
-        loss: RowLoss,
-        reg: np.ndarray,
-        start: np.ndarray,
-        memory: int,
+        self, space: AffineSpace, loss: RowLoss, reg: np.ndarray, start: np.ndarray, memory: int
     ) -> None:
         k = len(reg)
         self.space, self.loss, self.reg = space, loss, reg
@@ -188,9 +183,7 @@ class _Moving:
         space, x, g, phi = self.space, self.x, self.g, self.phi
         direction, slope = self._descent_direction()
         change = space.values(direction)
-        step, phi_new, row_gradient = _line_search(
-            space, self.loss, self.reg, self.columns, x, self.f, phi, direction, change, slope
-        )
+        step, phi_new, row_gradient = self._line_search(direction, change, slope)
         most = np.maximum(phi - phi_new, -slope)
         self.calm = np.where(most <= little * np.abs(phi), self.calm + 1, 0)
         progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (self.square < self.smallest)
@@ -206,9 +199,19 @@ class _Moving:
         self.evaluations += 1
 
     def _descent_direction(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return directions and the slopes along them, which are negative."""
+        """Return directions −H∇ and the slopes along them, which are negative.
+
+        The two-loop recursion of Nocedal & Wright, Algorithm 7.4.
+        """
         space, g = self.space, self.g
-        direction = _direction(space, g, self.history, self.scale)
+        direction, shares = -g, []
+        for s, y, inverse in reversed(self.history):
+            share = inverse * space.dot(s, direction)
+            direction -= share * y
+            shares.append(share)
+        direction *= self.scale
+        for (s, y, inverse), share in zip(self.history, reversed(shares), strict=True):
+            direction += (share - inverse * space.dot(y, direction)) * s
         slope = space.dot(g, direction)
         uphill = slope >= 0.0  # rounding has spoilt the history: use steepest descent
         if uphill.any():
@@ -226,68 +229,48 @@ class _Moving:
         self.history.append((taken, gradient_change, inverse))
         self.scale = np.divide(product, curvature, out=self.scale.copy(), where=useful)
 
+    def _line_search(
+        self, direction: np.ndarray, change: np.ndarray, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return steps that meet the weak Wolfe conditions, with objectives and row gradients.
 
-def _direction(space: AffineSpace, g: np.ndarray, history: deque, scale: np.ndarray) -> np.ndarray:
-    """Return −H∇ by the two-loop recursion (Nocedal & Wright, Algorithm 7.4)."""
-    q = -g
-    along = []
-    for s, y, inverse in reversed(history):
-        share = inverse * space.dot(s, q)
-        q -= share * y
-        along.append(share)
-    q *= scale
-    for (s, y, inverse), share in zip(history, reversed(along), strict=True):
-        q += (share - inverse * space.dot(y, q)) * s
-    return q
+        Doubling and bisection (Lewis & Overton, 2013), separately for every column. ``change`` are
+        the values of the directions. A step of zero means that no decrease is visible.
+        """
+        space, reg, phi, k = self.space, self.reg, self.phi, len(self.columns)
+        constant, linear = space.norm_dot(self.x, self.x), 2.0 * space.norm_dot(self.x, direction)
+        quadratic = space.norm_dot(direction, direction)
 
+        def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """Return objectives and row gradients after steps t of some columns."""
+            values = self.f[:, which] + t * change[:, which]
+            total, row_gradient = self.loss(values, self.columns[which])
+            norm = constant[which] + t * (linear[which] + t * quadratic[which])
+            return total + reg[which] * norm, row_gradient
 
-def _line_search(
-    space: AffineSpace,
-    loss: RowLoss,
-    reg: np.ndarray,
-    columns: np.ndarray,
-    x: np.ndarray,
-    f: np.ndarray,
-    phi: np.ndarray,
-    direction: np.ndarray,
-    change: np.ndarray,
-    slope: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return steps that meet the weak Wolfe conditions, with objectives and row derivatives.
-
-    Doubling and bisection (Lewis & Overton, 2013), separately for every column. A step of zero
-    means that no decrease is visible.
-    """
-    constant, linear = space.norm_dot(x, x), 2.0 * space.norm_dot(x, direction)
-    quadratic = space.norm_dot(direction, direction)
-    k = len(columns)
-    low, high, step = np.zeros(k), np.full(k, np.inf), np.ones(k)
-    phi_new, row_gradient = phi.copy(), np.empty_like(f)
-    searching = np.arange(k)
-    for _ in range(_TRIALS):
-        t = step[searching]
-        total, slopes = loss(f[:, searching] + t * change[:, searching], columns[searching])
-        norm = constant[searching] + t * (linear[searching] + t * quadratic[searching])
-        value = total + reg[searching] * norm
-        penalty_slope = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
-        steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + penalty_slope
-        rounding = _ROUNDING * np.abs(phi[searching])
-        falls = value <= phi[searching] + _DECREASE * t * slope[searching] + rounding
-        flat = steepness >= _CURVATURE * slope[searching]
-        good = falls & flat
-        at = searching[good]
-        phi_new[at], row_gradient[:, at] = value[good], slopes[:, good]
-        high[searching[~falls]] = t[~falls]
-        low[searching[falls & ~flat]] = t[falls & ~flat]
-        searching = searching[~good]
-        if len(searching) == 0:
-            return step, phi_new, row_gradient
-        ceiling = high[searching]
-        middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
-        step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
-    # Otherwise a step of sufficient decrease without the curvature condition, or no step.
-    t = step[searching] = low[searching]
-    total, slopes = loss(f[:, searching] + t * change[:, searching], columns[searching])
-    norm = constant[searching] + t * (linear[searching] + t * quadratic[searching])
-    phi_new[searching], row_gradient[:, searching] = total + reg[searching] * norm, slopes
-    return step, phi_new, row_gradient
+        low, high, step = np.zeros(k), np.full(k, np.inf), np.ones(k)
+        phi_new, row_gradient = phi.copy(), np.empty_like(self.f)
+        searching = np.arange(k)
+        for _ in range(_TRIALS):
+            t = step[searching]
+            value, slopes = evaluate(searching, t)
+            penalty_slope = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
+            steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + penalty_slope
+            rounding = _ROUNDING * np.abs(phi[searching])
+            falls = value <= phi[searching] + _DECREASE * t * slope[searching] + rounding
+            flat = steepness >= _CURVATURE * slope[searching]
+            good = falls & flat
+            at = searching[good]
+            phi_new[at], row_gradient[:, at] = value[good], slopes[:, good]
+            high[searching[~falls]] = t[~falls]
+            low[searching[falls & ~flat]] = t[falls & ~flat]
+            searching = searching[~good]
+            if len(searching) == 0:
+                return step, phi_new, row_gradient
+            ceiling = high[searching]
+            middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
+            step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
+        # Otherwise a step of sufficient decrease without the curvature condition, or no step.
+        step[searching] = low[searching]
+        phi_new[searching], row_gradient[:, searching] = evaluate(searching, low[searching])
+        return step, phi_new, row_gradient

@@ -22,7 +22,7 @@ Columns may be classes, restarts or folds: nothing here knows which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,7 +40,6 @@ _FIRST_TEMPERATURE, _COOLING, _TEMPERATURES = 10.0, 1.5, 30
 _COLD = 1e-6
 #: Largest number of rounds of labelling and descent in one stage.
 _ROUNDS = 50
-
 
 #: Loss and derivative of unlabelled rows, from their values and the indices of their columns.
 UnlabelledLoss = Callable[[np.ndarray, np.ndarray], Pair]
@@ -154,14 +153,14 @@ class Stage:
 class _Descent:
     """L-BFGS with the tolerances that all descents of a problem share."""
 
-    def __init__(self, problem: MarginProblem, supervised: RowLoss, tol: float, max_iter: int):
-        self.problem = problem
-        self.max_iter = max_iter
+    def __init__(self, problem: MarginProblem, on_labelled: Loss, tol: float, max_iter: int):
+        self.problem, self.max_iter = problem, max_iter
+        self.supervised = problem.row_loss(on_labelled)
         self.small_decrease = tol**2  # near a minimum decreases are of second order in gradients
         space, level = problem.space, problem.space.level
         columns = np.arange(len(problem.reg))
         zero = np.zeros((space.n_rows, len(columns)))
-        _, row_gradient = supervised(zero if level is None else zero + level, columns)
+        _, row_gradient = self.supervised(zero if level is None else zero + level, columns)
         # Row gradients of the two classes may cancel; their absolute values do not.
         g = space.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
@@ -183,13 +182,26 @@ class _Descent:
             max_iter=self.max_iter,
             memory=problem.memory,
         )
-        if len(columns) == len(problem.reg):
-            return part
         vectors, values = start.vectors.copy(), start.values.copy()
         objective, converged = start.objective.copy(), start.converged.copy()
         vectors[:, columns], values[:, columns] = part.vectors, part.values
         objective[columns], converged[columns] = part.objective, part.converged
         return Minimum(vectors, objective, values, part.evaluations, converged)
+
+    def begin(self, start: np.ndarray | None) -> Generator[Stage, None, Minimum]:
+        """Return the given functions, or yield the supervised stage and return its minimum."""
+        if start is not None:
+            return self._unsolved(start)
+        zero = self.problem.space.zeros(len(self.problem.reg))
+        minimum = self(self.supervised, self._unsolved(zero))
+        yield Stage("supervised", minimum, minimum.evaluations)
+        return minimum
+
+    def _unsolved(self, vectors: np.ndarray) -> Minimum:
+        """Return functions as the start of a descent, their objective unknown."""
+        c = vectors.shape[1]
+        values = self.problem.values(vectors)
+        return Minimum(vectors, np.full(c, np.inf), values, 0, np.zeros(c, dtype=bool))
 
 
 def quasi_newton(
@@ -221,13 +233,10 @@ def quasi_newton(
     """
     on_labelled = SmoothHinge(surrogate_gamma)
     on_unlabelled = with_targets(SmoothHat(unlabeled_sharpness))
-    supervised = problem.row_loss(on_labelled)
-    descend = _Descent(problem, supervised, tol, max_iter)
-    if start is None:
-        yield (stage := _supervised(problem, descend, supervised))
-        minimum = stage.minimum
-    else:
-        minimum, annealing = _start_from(problem, start), annealing[-1:]
+    descend = _Descent(problem, on_labelled, tol, max_iter)
+    minimum = yield from descend.begin(start)
+    if start is not None:
+        annealing = annealing[-1:]
     for i, share in enumerate(annealing):
         minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), minimum)
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
@@ -248,20 +257,13 @@ def concave_convex(
     until no unlabelled row changes sides.
     """
     on_labelled, convex_bound = SmoothHinge(surrogate_gamma), TwoSidedHinge(surrogate_gamma)
-    supervised = problem.row_loss(on_labelled)
-    descend = _Descent(problem, supervised, tol, max_iter)
-    if start is None:
-        yield (stage := _supervised(problem, descend, supervised))
-        minimum = stage.minimum
-    else:
-        minimum = _start_from(problem, start)
+    descend = _Descent(problem, on_labelled, tol, max_iter)
+    minimum = yield from descend.begin(start)
     side = np.sign(minimum.values[problem.unlabelled])
     settled = np.zeros(len(problem.reg), dtype=bool)
     for round_ in range(1, _ROUNDS + 1):
-        on_unlabelled = with_targets(convex_bound, side)
-        minimum = descend(
-            problem.row_loss(on_labelled, on_unlabelled, 1.0), minimum, moving=~settled
-        )
+        loss = problem.row_loss(on_labelled, with_targets(convex_bound, side), 1.0)
+        minimum = descend(loss, minimum, moving=~settled)
         before, side = side, np.sign(minimum.values[problem.unlabelled])
         settled = np.all(side == before, axis=0)
         last = bool(settled.all()) or round_ == _ROUNDS
@@ -280,16 +282,10 @@ def label_switching(
     weight each round of labelling and descent decreases the objective.
     """
     hinge = SquaredHinge()
-    supervised = problem.row_loss(hinge)
-    descend = _Descent(problem, supervised, tol, max_iter)
-    shares = [1.0]
-    if start is None:
-        yield (stage := _supervised(problem, descend, supervised))
-        minimum = stage.minimum
-        steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH)))
-        shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
-    else:
-        minimum = _start_from(problem, start)
+    descend = _Descent(problem, hinge, tol, max_iter)
+    minimum = yield from descend.begin(start)
+    steps = int(np.ceil(-np.log(_FIRST_SHARE) / np.log(_SHARE_GROWTH))) if start is None else 0
+    shares = [*(_FIRST_SHARE * _SHARE_GROWTH**i for i in range(steps)), 1.0]
     labels = _labels_by_rank(problem, minimum.values)
     for share in shares:
         evaluations, settled = 0, np.zeros(len(problem.reg), dtype=bool)
@@ -316,15 +312,12 @@ def deterministic_annealing(
     with far fewer products.
     """
     hinge = SquaredHinge()
-    supervised = problem.row_loss(hinge)
-    descend = _Descent(problem, supervised, tol, max_iter)
+    descend = _Descent(problem, hinge, tol, max_iter)
     temperatures = [_FIRST_TEMPERATURE / _COOLING**i for i in range(_TEMPERATURES)]
     c = len(problem.reg)
-    if start is None:
-        yield (stage := _supervised(problem, descend, supervised))
-        minimum = stage.minimum
-    else:
-        minimum, temperatures = _start_from(problem, start), temperatures[-1:]
+    minimum = yield from descend.begin(start)
+    if start is not None:
+        temperatures = temperatures[-1:]
     for temperature in temperatures:
         last = temperature == temperatures[-1]
         # Weights of restarts are disturbed at all temperatures but the last.
@@ -342,17 +335,6 @@ def deterministic_annealing(
         yield Stage(f"temperature {temperature:.3g}", reported, minimum.evaluations, end)
         if last:
             return
-
-
-def _start_from(problem: MarginProblem, vectors: np.ndarray) -> Minimum:
-    """Return functions as the start of a descent, their objective unknown."""
-    unknown = np.full(len(problem.reg), np.inf)
-    return Minimum(vectors, unknown, problem.values(vectors), 0, np.zeros(len(unknown), dtype=bool))
-
-
-def _supervised(problem: MarginProblem, descend: _Descent, loss: RowLoss) -> Stage:
-    minimum = descend(loss, _start_from(problem, problem.space.zeros(len(problem.reg))))
-    return Stage("supervised", minimum, minimum.evaluations)
 
 
 def _labels_by_rank(problem: MarginProblem, values: np.ndarray) -> np.ndarray:

@@ -37,6 +37,34 @@ _SHRINK_SHARE = 0.1
 
 
 @dataclass(frozen=True)
+class _Rates:
+    """Rates at which coefficients can increase and decrease.
+
+    Attributes
+    ----------
+    up, down : ndarray of shape (rows, c)
+        Rates; −∞ and ∞ where β is at its bound.
+    highest, lowest : ndarray of shape (c,)
+        The largest rate up and the smallest rate down of each column.
+    """
+
+    up: np.ndarray
+    down: np.ndarray
+    highest: np.ndarray
+    lowest: np.ndarray
+
+    @property
+    def violation(self) -> np.ndarray:
+        """Violation of the optimality conditions of each column."""
+        return self.highest - self.lowest
+
+    @property
+    def worst(self) -> float:
+        """The largest violation."""
+        return max(float(self.violation.max()), 0.0)
+
+
+@dataclass(frozen=True)
 class TubeProblem:
     """The ε-insensitive dual problem.
 
@@ -67,26 +95,15 @@ class TubeProblem:
     dtype: type = np.float64
     constant: float = 0.0
 
-    def rates(self, beta: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rates up and down; −∞ and ∞ where β is at its bound."""
-        up = np.where(beta < self.C, -G - np.where(beta >= 0, self.epsilon, -self.epsilon), -np.inf)
-        down = np.where(
-            beta > -self.C, -G - np.where(beta > 0, self.epsilon, -self.epsilon), np.inf
-        )
-        return up, down
-
-    def extremes(self, up: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the largest rate up and the smallest rate down of each column."""
+    def rates(self, beta: np.ndarray, G: np.ndarray) -> _Rates:
+        """Return the rates of some rows."""
+        C, cost = self.C, self.epsilon
+        up = np.where(beta < C, -G - np.where(beta >= 0, cost, -cost), -np.inf)
+        down = np.where(beta > -C, -G - np.where(beta > 0, cost, -cost), np.inf)
         highest, lowest = up.max(axis=0), down.min(axis=0)
-        if self.fit_intercept:
-            return highest, lowest
-        return np.maximum(highest, 0.0), np.minimum(lowest, 0.0)  # the intercept is 0
-
-    def intercept(self, highest: np.ndarray, lowest: np.ndarray) -> np.ndarray:
-        """Return b of each column."""
-        if not self.fit_intercept:
-            return np.zeros(len(highest))
-        return (highest + lowest) / 2.0
+        if not self.fit_intercept:  # the intercept, which lies between them, is zero
+            highest, lowest = np.maximum(highest, 0.0), np.minimum(lowest, 0.0)
+        return _Rates(up, down, highest, lowest)
 
     def objective_and_gap(
         self, beta: np.ndarray, G: np.ndarray, b: np.ndarray
@@ -159,18 +176,16 @@ def decompose(
     """
     state = _Decomposition(problem, tol, cache_bytes, start)
     while True:
-        up, down = problem.rates(state.beta[state.active], state.G[state.active])
-        highest, lowest = problem.extremes(up, down)
-        worst = max(float((highest - lowest).max()), 0.0)
-        if worst <= tol and not state.whole:
+        rates = problem.rates(state.beta[state.active], state.G[state.active])
+        if rates.worst <= tol and not state.whole:
             state.restore_rows()
             continue
-        yield state.step(highest, lowest, worst)
-        if worst <= tol:
+        yield state.step(rates)
+        if rates.worst <= tol:
             return
         if state.cache.full and state.iteration % _SHRINK_STEPS == 0:
-            up, down = state.shrink(up, down, highest, lowest)
-        if not state.advance(up, down, highest, lowest):
+            rates = state.shrink(rates)
+        if not state.advance(rates):
             return  # rounding allows no further move
 
 
@@ -211,20 +226,18 @@ class _Decomposition:
         self.active = np.arange(self.n)
         self.cache.reset()
 
-    def step(self, highest: np.ndarray, lowest: np.ndarray, violation: float) -> Step:
+    def step(self, rates: _Rates) -> Step:
         """Return the current solution; objective and gap are those of the last whole step."""
-        b = self.problem.intercept(highest, lowest)
+        problem, violation, b = self.problem, rates.worst, np.zeros(self.n_columns)
+        if problem.fit_intercept:
+            b = (rates.highest + rates.lowest) / 2.0
         if self.whole:
-            self._objective, self._gap = self.problem.objective_and_gap(self.beta, self.G, b)
+            self._objective, self._gap = problem.objective_and_gap(self.beta, self.G, b)
         computed = self._computed + self.cache.made
+        values = self.G + problem.targets + b
         return Step(
             iteration=self.iteration,
-            function=Function(
-                self.beta.copy(),
-                b,
-                self.G + self.problem.targets + b,
-                np.zeros((0, self.n_columns)),
-            ),
+            function=Function(self.beta.copy(), b, values, np.zeros((0, self.n_columns))),
             objective=self._objective,
             gap=self._gap,
             passes=-(-computed // (self.n * self.n)),
@@ -240,29 +253,25 @@ class _Decomposition:
             f"and objective {self._objective:.6g} is at most {self._gap:.2g} above the optimum",
         )
 
-    def shrink(
-        self, up: np.ndarray, down: np.ndarray, highest: np.ndarray, lowest: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def shrink(self, rates: _Rates) -> _Rates:
         """Remove active rows that cannot move, if they are many; return the rates of the others.
 
         In columns that have converged, rows that determine the intercept are kept.
         """
-        limits = np.minimum(highest, lowest), np.maximum(highest, lowest)
-        can_move = ((up >= limits[0]) | (down <= limits[1])).any(axis=1)
+        least = np.minimum(rates.highest, rates.lowest)
+        most = np.maximum(rates.highest, rates.lowest)
+        can_move = ((rates.up >= least) | (rates.down <= most)).any(axis=1)
         if can_move.mean() >= 1.0 - _SHRINK_SHARE or can_move.sum() < self.size:
-            return up, down
+            return rates
         self.active = self.active[can_move]
         self.cache.keep_columns(self.active)
-        return up[can_move], down[can_move]
+        return replace(rates, up=rates.up[can_move], down=rates.down[can_move])
 
-    def advance(
-        self, up: np.ndarray, down: np.ndarray, highest: np.ndarray, lowest: np.ndarray
-    ) -> bool:
+    def advance(self, rates: _Rates) -> bool:
         """Choose a working set, solve it for every open column; return whether β changed."""
-        problem, violation = self.problem, highest - lowest
+        problem, violation, active = self.problem, rates.violation, self.active
         open_columns = np.flatnonzero(violation > self.tol)
-        self.working = self._choose(up, down, highest, lowest, open_columns)
-        working, active = self.working, self.active
+        working = self.working = self._choose(rates, open_columns)
         self.cache.fetch(working)
         Q = self.cache.square(working, np.searchsorted(active, working))
         after = self.beta[working]
@@ -286,21 +295,13 @@ class _Decomposition:
         self.iteration += 1
         return True
 
-    def _choose(
-        self,
-        up: np.ndarray,
-        down: np.ndarray,
-        highest: np.ndarray,
-        lowest: np.ndarray,
-        open_columns: np.ndarray,
-    ) -> np.ndarray:
+    def _choose(self, rates: _Rates, open_columns: np.ndarray) -> np.ndarray:
         """Return the rows of the next working set: the worst violators, then previous rows."""
         wanted = self.size if self.iteration == 0 else int(_NEW_SHARE * self.size)
         # With very many columns, take those that violate most: pairs must not be split.
-        violation = highest - lowest
-        served = open_columns[np.argsort(-violation[open_columns], kind="stable")]
+        served = open_columns[np.argsort(-rates.violation[open_columns], kind="stable")]
         served = served[: max(wanted // 2, 1)]
-        chosen = self.active[_violators(up, down, highest, lowest, served, wanted)]
+        chosen = self.active[_violators(rates, served, wanted)]
         previous = self.working
         previous = previous[np.isin(previous, self.active) & ~np.isin(previous, chosen)]
         return np.concatenate([chosen, previous])[: self.size]
@@ -325,23 +326,15 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(ratio > 1.0 - 1e-12, 1.0, ratio)
 
 
-def _violators(
-    up: np.ndarray,
-    down: np.ndarray,
-    highest: np.ndarray,
-    lowest: np.ndarray,
-    columns: np.ndarray,
-    wanted: int,
-) -> np.ndarray:
+def _violators(rates: _Rates, columns: np.ndarray, wanted: int) -> np.ndarray:
     """Return the rows that violate most, as many to increase as to decrease."""
     each = max(wanted // (2 * len(columns)), 1)
     chosen = []
     for column in columns:
         for rate, limit in (
-            (up[:, column], lowest[column]),
-            (-down[:, column], -highest[column]),
+            (rates.up[:, column], rates.lowest[column]),
+            (-rates.down[:, column], -rates.highest[column]),
         ):
-            rows = np.argpartition(-rate, each - 1)[:each] if each < len(rate) else slice(None)
-            rows = np.arange(len(rate))[rows]
+            rows = np.argpartition(-rate, min(each, len(rate)) - 1)[:each]
             chosen.append(rows[rate[rows] > limit])
     return np.unique(np.concatenate(chosen))

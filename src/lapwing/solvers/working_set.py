@@ -9,6 +9,9 @@ together by Newton steps. Knows neither the rows outside the set nor how it was 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -51,112 +54,113 @@ def solve_working_set(
         Q = np.pad(Q, (0, 1))
         G, beta = np.append(G, 0.0), np.append(beta, 0.0)
         upper, cost = np.append(upper, np.inf), np.append(cost, 0.0)
-    diagonal = np.diag(Q)
-    least = 1e-12 * (float(diagonal.max()) or 1.0)
-    curvature = np.maximum(diagonal[:, None] + diagonal - 2.0 * Q, least)
-    G, beta, moves = G.copy(), beta.copy(), 0
+    working_set = _WorkingSet(Q, G.copy(), beta.copy(), upper, cost)
+    moves = 0
     for round_ in range(_ROUNDS):
-        done = _move_pairs(Q, curvature, G, beta, upper, cost, tol)
+        done = working_set.move_pairs(tol)
         moves += done
         if done < len(G):
             break
         for _ in range(_NEWTON_STEPS if round_ >= _PAIR_ROUNDS else 0):
-            if not _balance_free(Q, G, beta, upper, cost, fit_intercept):
+            if not working_set.balance_free(fit_intercept):
                 break
-    return beta[:size], moves
+    return working_set.beta[:size], moves
 
 
-def _balance_free(
-    Q: np.ndarray,
-    G: np.ndarray,
-    beta: np.ndarray,
-    upper: np.ndarray,
-    cost: np.ndarray,
-    fit_intercept: bool,
-) -> bool:
-    """Move all free coordinates, in place, to their joint minimum or towards it.
+@dataclass(frozen=True)
+class _WorkingSet:
+    """The problem with a bound and a cost for every coordinate; G and β are updated in place."""
 
-    Returns whether one of them reached zero or its bound on the way, so that another step may help.
-    """
-    free = np.flatnonzero((beta != 0) & (np.abs(beta) < upper) & np.isfinite(upper))
-    if len(free) < 3:
-        return False
-    H = Q[np.ix_(free, free)]
-    H[np.diag_indices(len(free))] += 1e-10 * max(float(np.diag(H).mean()), 1e-300)
-    slope = G[free] + np.sign(beta[free]) * cost[free]
-    try:
-        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    direction = -cho_solve(factor, slope, check_finite=False)
-    if fit_intercept:  # the sum stays
-        ones = cho_solve(factor, np.ones(len(free)), check_finite=False)
-        direction -= ones * (direction.sum() / ones.sum())
-        direction -= direction.mean()
-    if not direction @ slope < 0:
-        return False
-    growing = direction * beta[free] > 0
-    room = np.where(growing, upper[free] - np.abs(beta[free]), np.abs(beta[free]))
-    speed = np.abs(direction)
-    lengths = np.divide(room, speed, out=np.full(len(free), np.inf), where=speed > 0)
-    length = min(1.0, float(lengths.min()))
-    change = length * direction
-    stopped = lengths <= length
-    change[stopped] = np.where(
-        growing, np.copysign(upper[free], beta[free]) - beta[free], -beta[free]
-    )[stopped]
-    G += Q[:, free] @ change
-    beta[free] += change
-    beta[free[stopped & ~growing]] = 0.0
-    return bool(stopped.any())
+    Q: np.ndarray
+    G: np.ndarray
+    beta: np.ndarray
+    upper: np.ndarray
+    cost: np.ndarray
 
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """Second derivative of the objective along the move of each pair, positive."""
+        diagonal = np.diag(self.Q)
+        least = 1e-12 * (float(diagonal.max()) or 1.0)
+        return np.maximum(diagonal[:, None] + diagonal - 2.0 * self.Q, least)
 
-def _move_pairs(
-    Q: np.ndarray,
-    curvature: np.ndarray,
-    G: np.ndarray,
-    beta: np.ndarray,
-    upper: np.ndarray,
-    cost: np.ndarray,
-    tol: float,
-) -> int:
-    """Do sequential minimal optimisation, in place; return the moves, fewer than rows if solved.
+    def balance_free(self, fit_intercept: bool) -> bool:
+        """Move all free coordinates to their joint minimum or towards it.
 
-    A move increases βᵢ and decreases βⱼ by the same amount, until the objective no longer
-    decreases, a bound is reached, or one of the two changes sign. i has the largest rate of
-    increase, and j the largest predicted decrease of the objective (second-order selection).
-    """
-    # Minus the rates of increase and of decrease are G plus these.
-    above = np.where(beta < upper, np.where(beta >= 0, cost, -cost), np.inf)
-    below = np.where(beta > -upper, np.where(beta > 0, cost, -cost), -np.inf)
-    current = beta.tolist()  # access to single numbers is faster in a list
-    falls, gains = np.empty(len(G)), np.empty(len(G))
-    moves = len(G)
-    for move in range(len(G)):
-        np.add(G, above, out=falls)
-        i = int(falls.argmin())
-        highest = -float(falls[i])
-        np.add(G, below, out=falls)
-        falls += highest  # the slope along the move of i and j
-        np.maximum(falls, 0.0, out=falls)
-        np.multiply(falls, falls, out=gains)
-        gains /= curvature[i]
-        j = int(gains.argmax())
-        if falls.max() <= tol:
-            moves = move
-            break
-        first, second = current[i], current[j]
-        # At most to zero or the bound, which are then reached exactly.
-        ends = 0.0 if first < 0 else float(upper[i]), 0.0 if second > 0 else -float(upper[j])
-        rooms = ends[0] - first, second - ends[1]
-        length = min(float(falls[j] / curvature[i, j]), *rooms)
-        G += length * (Q[i] - Q[j])
-        for k, value in (
-            (i, ends[0] if length >= rooms[0] else first + length),
-            (j, ends[1] if length >= rooms[1] else second - length),
-        ):
-            current[k] = value
-            above[k] = np.inf if value >= upper[k] else (cost[k] if value >= 0 else -cost[k])
-            below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
-    beta[:] = current
-    return moves
+        Returns whether one of them reached zero or its bound on the way, so that another step may
+        help.
+        """
+        Q, G, beta, upper = self.Q, self.G, self.beta, self.upper
+        free = np.flatnonzero((beta != 0) & (np.abs(beta) < upper) & np.isfinite(upper))
+        if len(free) < 3:
+            return False
+        H = Q[np.ix_(free, free)]
+        H[np.diag_indices(len(free))] += 1e-10 * max(float(np.diag(H).mean()), 1e-300)
+        now, bound = beta[free], upper[free]
+        slope = G[free] + np.sign(now) * self.cost[free]
+        try:
+            factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return False
+        direction = -cho_solve(factor, slope, check_finite=False)
+        if fit_intercept:  # the sum stays
+            ones = cho_solve(factor, np.ones(len(free)), check_finite=False)
+            direction -= ones * (direction.sum() / ones.sum())
+            direction -= direction.mean()
+        if not direction @ slope < 0:
+            return False
+        growing = direction * now > 0
+        room = np.where(growing, bound - np.abs(now), np.abs(now))
+        speed = np.abs(direction)
+        lengths = np.divide(room, speed, out=np.full(len(free), np.inf), where=speed > 0)
+        length = min(1.0, float(lengths.min()))
+        stopped = lengths <= length
+        ends = np.where(growing, np.copysign(bound, now), 0.0)
+        change = np.where(stopped, ends - now, length * direction)
+        G += Q[:, free] @ change
+        beta[free] = np.where(stopped, ends, now + change)
+        return bool(stopped.any())
+
+    def move_pairs(self, tol: float) -> int:
+        """Do sequential minimal optimisation; return the moves, fewer than rows if solved.
+
+        A move increases βᵢ and decreases βⱼ by the same amount, until the objective no longer
+        decreases, a bound is reached, or one of the two changes sign. i has the largest rate of
+        increase, and j the largest predicted decrease of the objective (second-order selection).
+        """
+        Q, G, beta, upper, cost = self.Q, self.G, self.beta, self.upper, self.cost
+        curvature = self.curvature
+        # Minus the rates of increase and of decrease are G plus these.
+        above = np.where(beta < upper, np.where(beta >= 0, cost, -cost), np.inf)
+        below = np.where(beta > -upper, np.where(beta > 0, cost, -cost), -np.inf)
+        current = beta.tolist()  # access to single numbers is faster in a list
+        falls, gains = np.empty(len(G)), np.empty(len(G))
+        moves = len(G)
+        for move in range(len(G)):
+            np.add(G, above, out=falls)
+            i = int(falls.argmin())
+            highest = -float(falls[i])
+            np.add(G, below, out=falls)
+            falls += highest  # the slope along the move of i and j
+            np.maximum(falls, 0.0, out=falls)
+            np.multiply(falls, falls, out=gains)
+            gains /= curvature[i]
+            j = int(gains.argmax())
+            if falls.max() <= tol:
+                moves = move
+                break
+            first, second = current[i], current[j]
+            # At most to zero or the bound, which are then reached exactly.
+            ends = 0.0 if first < 0 else float(upper[i]), 0.0 if second > 0 else -float(upper[j])
+            rooms = ends[0] - first, second - ends[1]
+            length = min(float(falls[j] / curvature[i, j]), *rooms)
+            G += length * (Q[i] - Q[j])
+            for k, value in (
+                (i, ends[0] if length >= rooms[0] else first + length),
+                (j, ends[1] if length >= rooms[1] else second - length),
+            ):
+                current[k] = value
+                above[k] = np.inf if value >= upper[k] else (cost[k] if value >= 0 else -cost[k])
+                below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
+        beta[:] = current
+        return moves
