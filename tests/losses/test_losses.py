@@ -163,7 +163,6 @@ def test_what_losses_declare():
     assert having("is_piecewise_quadratic") == ["squared", "squared_hinge"]
     assert having("is_quadratic") == ["squared"]
     assert having("is_sum_of_hinges") == ["hinge", "epsilon_insensitive"]
-    assert having("is_symmetric") == []
 
 
 @pytest.mark.parametrize("loss", [cls() for cls in LOSSES.values() if cls.is_piecewise_quadratic])

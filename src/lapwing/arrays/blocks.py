@@ -1,8 +1,8 @@
-"""Rows in blocks that are read again and again, and sums over all of them.
+"""Rows in blocks that are read several times, and sums over all rows.
 
-An array, a memory map or a CSR matrix is one block; a stream gives its blocks again for each pass,
-from a temporary folder if it can be read only once. One tile of rows per thread is in memory at a
-time. Knows nothing of what is computed.
+An array, a memory map or a CSR matrix is one block. A stream is read again for each pass, from a
+temporary folder if it can be read only once. One tile of rows per thread is in memory at a time.
+Knows nothing about what is computed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ import scipy.sparse as sp
 
 from .threads import map_blocks, n_threads, row_blocks
 
-#: Called with what is done, the rows done and all rows.
+#: Called with the title of a pass, the number of rows processed so far and the number of all rows.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """All rows of a data set, in blocks.
+    """The rows of a data set, in blocks.
 
     Attributes
     ----------
     read : callable
-        Returns the blocks, arrays or CSR matrices with the same columns; the same each time.
+        Returns the blocks, arrays or CSR matrices with the same columns. Each call returns the same
+        blocks.
     n_rows : int
-        Rows of all blocks together.
+        Number of rows of all blocks.
     progress : callable, optional
         Called after every tile.
 
@@ -63,10 +64,10 @@ class RowBlocks:
         add: Callable[[list[np.ndarray], Any], None],
         tile: int,
     ) -> list[np.ndarray]:
-        """Return sums over all rows: ``add`` adds the terms of a tile in place.
+        """Return sums over all rows; ``add`` adds the terms of a tile in place.
 
-        Every thread has sums of its own over rows that are fixed by the number of threads, so
-        that the result is the same each time.
+        Each thread computes sums over its own rows, which depend on the number of threads only, so
+        that repeated calls give equal results.
         """
         total, done = start(), _ProgressCounter(self, title)
 
@@ -87,7 +88,7 @@ class RowBlocks:
         return total
 
     def map(self, title: str, function: Callable[[Any], np.ndarray], tile: int) -> np.ndarray:
-        """Return ``function`` of every tile, one below the other."""
+        """Return the values of ``function`` on all tiles, concatenated."""
         found, done = [], _ProgressCounter(self, title)
 
         def of_tile(part: tuple[Any, slice]) -> np.ndarray:
@@ -102,7 +103,7 @@ class RowBlocks:
         return np.concatenate(found)
 
     def take(self, index: np.ndarray) -> Any:
-        """Return the rows of these indices, which ascend."""
+        """Return the rows with these indices, which must be in ascending order."""
         parts, first = [], 0
         for block in self.read():
             last = first + block.shape[0]
@@ -118,7 +119,7 @@ class RowBlocks:
 
 
 class _ProgressCounter:
-    """Counts the processed rows, for the progress report; shared by all threads."""
+    """Counts processed rows and reports progress; shared by all threads."""
 
     def __init__(self, rows: RowBlocks, title: str) -> None:
         self.rows, self.title = rows, title
@@ -138,11 +139,11 @@ class Stream:
     Attributes
     ----------
     read : callable
-        Returns an iterator of the rows of each block.
+        Returns an iterator over the rows of the blocks.
     labels : list
-        What was given with the rows, block by block.
+        The labels of each block.
     n_rows : int
-        Rows of all blocks.
+        Number of rows of all blocks.
     """
 
     read: Callable[[], Iterable[Any]]
@@ -152,12 +153,12 @@ class Stream:
 
 @contextmanager
 def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> Iterator[Stream]:
-    """Read all blocks once, each through ``check``, and yield what reads them again.
+    """Read all blocks once, check them, and yield a stream that can read them again.
 
-    ``blocks`` is a function that returns an iterator, or something that can be iterated over
-    again, such as a list. An iterator or generator can be read only once: its rows are kept in a
-    temporary folder meanwhile. ``check`` takes the number of a block and the block, and returns
-    its rows, as an array or CSR matrix, and its labels.
+    ``blocks`` is a function that returns an iterator, or an iterable such as a list. Since an
+    iterator or generator can be read only once, its rows are stored in a temporary folder.
+    ``check`` takes the number of a block and the block, and returns its rows, as an array or CSR
+    matrix, and its labels.
     """
     if not (callable(blocks) or isinstance(blocks, Iterable)):
         raise TypeError(
@@ -187,23 +188,23 @@ def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> It
                 yield X
             if again != shapes:
                 raise ValueError(
-                    f"block {max(len(again) - 1, 0)} was not the same, or not there, when it was "
-                    "read again: the blocks must be the same at every reading, and a function must "
-                    "return a new iterator at each call"
+                    f"block {max(len(again) - 1, 0)} was not the same when it was read again, but "
+                    "missing or of another shape: give the same blocks in every pass, and let a "
+                    "function return a new iterator at each call"
                 )
 
         yield Stream(read, labels, sum(n for n, _ in shapes))
 
 
 def _plain(X: Any) -> Any:
-    """Return rows as an array or CSR matrix; tables as numbers."""
+    """Return rows as an array or CSR matrix; tables are converted to numbers."""
     if sp.issparse(X):
         return without_repeats(sp.csr_matrix(X))
     return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
 
 
 def without_repeats(X: Any) -> Any:
-    """Return sparse rows in which no entry is stored in several parts, which norms would miss."""
+    """Return sparse rows with the values of repeated entries added up, as norms require."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -211,12 +212,9 @@ def without_repeats(X: Any) -> Any:
 
 
 def _keep(path: Path, X: Any) -> Callable[[], Any]:
-    """Write rows to a file and return what reads them."""
+    """Write rows to a file and return a function that reads them."""
     if sp.issparse(X):
         sp.save_npz(path.with_suffix(".npz"), sp.csr_matrix(X), compressed=False)
         return lambda: sp.load_npz(path.with_suffix(".npz"))
     np.save(path.with_suffix(".npy"), X, allow_pickle=False)
     return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r")
-
-
-__all__ = ["Progress", "RowBlocks", "Stream", "open_stream", "without_repeats"]

@@ -1,9 +1,9 @@
 """Duplicate rows: the only place that decides whether two rows are equal.
 
-Rows are equal if all their numbers are: 0.0 equals -0.0, float32 is compared as float64, dense and
-sparse rows are compared by value, whether zeros are stored or entries stored in parts. Rows are
-hashed to 8 bytes each, and rows with equal hashes are compared, so the answers are exact. Values
-must be finite. Knows nothing about labels, graphs or what the rows are for.
+Rows are equal if all their numbers are equal. 0.0 equals -0.0, float32 is compared as float64, and
+dense and sparse rows are compared by value, also if zeros are stored or entries are repeated. Rows
+are hashed to 8 bytes each, and rows with equal hashes are compared, so that results are exact.
+Values must be finite. Knows nothing about labels or graphs, nor what the rows are used for.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import scipy.sparse as sp
 
 from .threads import row_blocks
 
-#: Numbers in the blocks in which rows are hashed and compared.
+#: Number of values in a block of rows that are hashed or compared at a time.
 _BLOCK_SIZE = 2**17
 
 
 def representative_rows(X: Any, preferred: np.ndarray | None = None) -> np.ndarray:
-    """Return for each row its representative: the first of all rows that are equal to it.
+    """Return the representative of each row: the first row that is equal to it.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ def representative_rows(X: Any, preferred: np.ndarray | None = None) -> np.ndarr
     Returns
     -------
     representative : ndarray of shape (n,)
-        ``representative == arange(n)`` holds for exactly one of equal rows, besides the preferred.
+        ``representative == arange(n)`` holds for the preferred rows, and for one row of each group
+        of equal rows that contains no preferred row.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def representative_rows(X: Any, preferred: np.ndarray | None = None) -> np.ndarr
 def distinct_rows(X: Any, most: int) -> np.ndarray | None:
     """Return the first occurrence of each distinct row, or None if there are more than ``most``.
 
-    Usually all rows are distinct. Rows are therefore read in blocks, the first of which is just
+    Usually all rows are distinct. Therefore rows are read in blocks, and the first block is just
     large enough to show that there are too many.
 
     Parameters
@@ -69,7 +70,7 @@ def distinct_rows(X: Any, most: int) -> np.ndarray | None:
     X : ndarray or CSR matrix of shape (n, d)
         The rows.
     most : int
-        How many distinct rows are wanted at most.
+        Largest number of distinct rows.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def duplicate_groups(X: Any, rows: np.ndarray, least: int = 2) -> Iterator[np.nd
     X : ndarray or CSR matrix of shape (n, d)
         All rows.
     rows : ndarray of int
-        The rows that are looked at, ascending.
+        Indices of the rows to compare, ascending.
     least : int, default 2
         Size of the smallest group.
 
@@ -119,12 +120,12 @@ def duplicate_groups(X: Any, rows: np.ndarray, least: int = 2) -> Iterator[np.nd
 
 
 class RowIndex:
-    """Finds rows among others by exact equality; it keeps 16 bytes for each row.
+    """Finds rows by exact equality; takes 16 bytes per row.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        The rows; they are not kept.
+        The rows. They are not stored.
     """
 
     def __init__(self, X: Any) -> None:
@@ -133,14 +134,14 @@ class RowIndex:
         self._hashes, self._order = hashes[order], order
 
     def find(self, queries: Any, X: Any) -> np.ndarray:
-        """Return for each row of ``queries`` its first occurrence in X, or -1 if there is none.
+        """Return the first occurrence in X of each row of ``queries``, or -1 if there is none.
 
         Parameters
         ----------
         queries : ndarray or CSR matrix of shape (m, d)
             The rows to find.
         X : ndarray or CSR matrix of shape (n, d)
-            The rows of which this is the index.
+            The rows that the index was built from.
         """
         hashes = _hash_rows(queries)
         found = np.full(len(hashes), -1)
@@ -160,7 +161,7 @@ class RowIndex:
 
 
 def _first_equal(X: Any, rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """Return for each of ``rows`` the first of them that is equal to it."""
+    """Return for each of ``rows`` the first one that is equal to it."""
     first = rows.copy()
     pending = np.arange(len(rows))
     while len(pending):  # more than one round only where hashes of unequal rows collide
@@ -175,7 +176,7 @@ def _first_equal(X: Any, rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
 
 
 def _hash_rows(X: Any, rows: np.ndarray | None = None) -> np.ndarray:
-    """Return 64 bits for each row: a sum over its numbers, to which zeros add nothing."""
+    """Return a 64-bit hash per row: a sum over its numbers to which zeros contribute nothing."""
     n = X.shape[0] if rows is None else len(rows)
     factors = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + 1
     hashes = np.empty(n, dtype=np.uint64)
@@ -192,7 +193,8 @@ def _hash_rows(X: Any, rows: np.ndarray | None = None) -> np.ndarray:
 
 
 def _bits(numbers: np.ndarray) -> np.ndarray:
-    # Adding zero turns -0.0 to 0.0. Round numbers have zeros in their last bits, and so would sums.
+    # Adding zero turns -0.0 into 0.0. The last bits of round numbers are zero, and without mixing
+    # those of the sums would be, too.
     bits = (np.ascontiguousarray(numbers, dtype=np.float64) + 0.0).view(np.uint64)
     return bits ^ (bits >> np.uint64(32))
 
@@ -204,16 +206,13 @@ def _equal_rows(A: Any, rows_A: np.ndarray, B: Any, rows_B: np.ndarray) -> np.nd
         left, right = A[rows_A[block]], B[rows_B[block]]
         if sp.issparse(left) or sp.issparse(right):
             unequal = sp.csr_array(left) != sp.csr_array(right)
-            equal[block] = np.diff(sp.csr_array(unequal).indptr) == 0
+            equal[block] = np.diff(unequal.indptr) == 0
         else:
             equal[block] = (left == right).all(axis=1)
     return equal
 
 
 def _block_rows(*matrices: Any) -> int:
-    """Return how many rows make a block of each of these matrices."""
+    """Return the number of rows of a block of each of these matrices."""
     widths = [X.nnz // max(1, X.shape[0]) if sp.issparse(X) else X.shape[1] for X in matrices]
     return max(1, _BLOCK_SIZE // max(1, *widths))
-
-
-__all__ = ["RowIndex", "distinct_rows", "duplicate_groups", "representative_rows"]

@@ -1,4 +1,4 @@
-"""How much memory there is and how much of it may be used, asked before anything is allocated."""
+"""Free memory, and the share of it that may be used; checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1024**i for i, unit in enumerate("KMGT", start=1)}
-#: Share of the free memory used when no limit is given: the rest is for X, copies and neighbours.
+#: Share of the free memory that is used by default. The rest is for X, its copies and neighbours.
 _DEFAULT_SHARE = 0.6
-#: Assumed when the operating system does not report it.
+#: Assumed if the operating system does not report the free memory.
 _FALLBACK_BYTES = 4 * 10**9
 
 
@@ -37,14 +37,14 @@ def parse_size(size: float | str) -> int:
 
 
 def memory_budget(limit: float | str | None) -> int:
-    """Return the bytes that may be allocated: ``limit``, or a share of what is free now."""
+    """Return the bytes that may be allocated: ``limit``, or a share of the free memory."""
     return parse_size(limit) if limit is not None else int(_DEFAULT_SHARE * available_memory())
 
 
 def require_memory(
     needed: float, budget: float, what: str, advice: str, *, adjustable: bool = True
 ) -> None:
-    """Refuse an allocation that exceeds the budget, before it is made.
+    """Raise an error for an allocation that exceeds the budget, before it is made.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def available_memory() -> int:
 
 
 def format_size(n_bytes: float) -> str:
-    """Return a size as people read it.
+    """Return a size in the unit in which it is easy to read.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _system_available() -> int | None:
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    try:  # no MemAvailable outside Linux: half of the physical memory is a cautious guess
+    try:  # outside Linux there is no MemAvailable; half of the physical memory is a safe guess
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
         return None

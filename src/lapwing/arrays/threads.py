@@ -1,15 +1,15 @@
 """Threads over blocks of work.
 
-NumPy, SciPy and BLAS release the interpreter lock, so a plain thread pool keeps every core busy
-without copying arrays between processes. BLAS runs on one thread inside the pool: two levels of
-threads would fight for the same cores. Knows nothing about what a block computes.
+NumPy, SciPy and BLAS release the interpreter lock, so that a plain thread pool uses all cores
+without copying arrays between processes. Inside the pool BLAS runs on one thread, since two levels
+of threads would compete for the same cores. Knows nothing about what a block computes.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
@@ -26,7 +26,7 @@ _limit_lock = threading.Lock()
 
 
 def n_threads() -> int:
-    """Threads to use: ``LAPWING_NUM_THREADS`` if set, else the CPUs this process may run on."""
+    """Return the number of threads: ``LAPWING_NUM_THREADS``, or the CPUs of this process."""
     wanted = os.environ.get("LAPWING_NUM_THREADS", "").strip()
     if wanted:
         if not wanted.isdigit() or int(wanted) < 1:
@@ -41,32 +41,26 @@ def n_threads() -> int:
 
 
 def row_blocks(n: int, size: int) -> list[slice]:
-    """Consecutive slices of at most ``size`` rows that cover ``range(n)``."""
+    """Return consecutive slices of at most ``size`` rows that cover ``range(n)``."""
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}.")
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def map_blocks(
-    function: Callable[[Item], Result], items: Sequence[Item], n_threads: int | None = None
-) -> list[Result]:
-    """Apply ``function`` to every item on a thread pool and keep the order.
+def map_blocks(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Return ``[function(item) for item in items]``, computed on a pool of `n_threads` threads.
+
+    A single item, and a call from inside another ``map_blocks``, are processed by the calling
+    thread, without a limit on BLAS.
 
     Parameters
     ----------
     function : callable
         Called once per item. It should spend its time in code that releases the interpreter
-        lock. The first exception it raises is passed on; items not yet started are dropped.
-    items : sequence
-        The work. One item, one thread, or a call from inside another ``map_blocks`` runs in
-        the calling thread, with BLAS threads as they are.
-    n_threads : int, optional
-        Number of threads; by default see :func:`n_threads`.
-
-    Returns
-    -------
-    list
-        ``[function(item) for item in items]``.
+        lock. Its first exception is raised again, and items that have not been started are
+        dropped.
+    items : iterable
+        The blocks.
 
     Examples
     --------
@@ -75,7 +69,7 @@ def map_blocks(
     [4, 4, 2]
     """
     items = list(items)
-    width = min(_default_width() if n_threads is None else n_threads, len(items))
+    width = min(n_threads(), len(items))
     if width <= 1 or getattr(_worker, "active", False):
         return [function(item) for item in items]
     with single_threaded_blas():
@@ -89,14 +83,11 @@ def map_blocks(
             wait(futures)
 
 
-_default_width = n_threads  # the parameter of map_blocks hides the function's name
-
-
 def _pool(width: int) -> ThreadPoolExecutor:
-    """Return the calling thread's pool.
+    """Return the pool of the calling thread, which is kept for further calls.
 
-    It is kept from call to call, since starting threads takes as long as a small product. Its
-    threads do not survive a fork, hence one pool a process.
+    Starting threads takes as long as a small product. Threads do not survive a fork, so that every
+    process has its own pool.
     """
     key = os.getpid(), width
     if getattr(_caller, "key", None) != key:
@@ -113,16 +104,17 @@ def _mark_worker() -> None:
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Looking up the loaded libraries takes milliseconds, far more than setting their limit.
+    # Finding the loaded libraries takes milliseconds, much longer than setting their limit.
     return ThreadpoolController()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread; of pools that overlap, only the first does so.
+    """Limit BLAS to one thread; of contexts that overlap, only the first does so.
 
-    The limit belongs to the process. A second pool would take the first one's limit for the
-    original setting and might restore that for good. Not owning the limit costs speed at worst.
+    The limit applies to the whole process. A second context would take the limit of the first for
+    the original setting, and might restore it for good. If the first ends before the second, BLAS
+    is not limited in the rest of the second, which costs only time.
     """
     if not _limit_lock.acquire(blocking=False):
         yield

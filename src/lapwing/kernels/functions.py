@@ -8,8 +8,7 @@ where the Gram matrix is stored or what it is used for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +41,7 @@ class PreparedRows:
 class Kernel:
     """A positive semi-definite function of two rows.
 
-    Subclasses implement `block`; `prepare` and `diagonal` have defaults.
+    Subclasses implement `block`; `prepare` has a default.
 
     Attributes
     ----------
@@ -76,10 +75,6 @@ class Kernel:
         """Return the matrix of k(a, b), of shape (len(A), len(B))."""
         raise NotImplementedError(f"{type(self).__name__} must implement block")
 
-    def diagonal(self, A: PreparedRows) -> np.ndarray:
-        """Return k(a, a) for every row."""
-        return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(len(A))])
-
     def single_precision_error(self, A: PreparedRows) -> float:
         """Return a bound of the relative error of values computed from float32 rows."""
         return float(np.finfo(np.float32).eps)
@@ -100,11 +95,6 @@ class Kernel:
         raise NotImplementedError(f"{type(self).__name__} is not a function of distances")
 
 
-def _dense(X: Any) -> np.ndarray:
-    """Return dense rows."""
-    return X.toarray() if sp.issparse(X) else X
-
-
 def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
     return safe_sparse_dot(A.data, B.data.T, dense_output=True)
 
@@ -118,10 +108,6 @@ class LinearKernel(Kernel):
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the inner products."""
         return _inner_products(A, B)
-
-    def diagonal(self, A: PreparedRows) -> np.ndarray:
-        """Return the squared norms."""
-        return row_norms(A.data, squared=True)
 
 
 @dataclass(frozen=True)
@@ -148,14 +134,8 @@ class PolynomialKernel(Kernel):
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the powers of the shifted inner products."""
-        return self._power(_inner_products(A, B))
-
-    def diagonal(self, A: PreparedRows) -> np.ndarray:
-        """Return (gamma·‖a‖² + coef0)^degree."""
-        return self._power(row_norms(A.data, squared=True))
-
-    def _power(self, products: np.ndarray) -> np.ndarray:
-        base = np.multiply(products, self.gamma, out=products)
+        base = _inner_products(A, B)
+        base *= self.gamma
         base += self.coef0
         if self.degree != int(self.degree):
             return np.power(base, self.degree, out=base)
@@ -192,7 +172,7 @@ class GaussianKernel(Kernel):
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return centred rows and their squared norms."""
         if self.center is not None:  # the training rows are dense, so these can be, too
-            X = _dense(X) - self.center
+            X = (X if isinstance(X, np.ndarray) else X.toarray()) - self.center
         X = X.astype(dtype, copy=False)
         return PreparedRows(X, row_norms(X, squared=True))
 
@@ -221,18 +201,13 @@ class GaussianKernel(Kernel):
 
     def with_gamma(self, gamma: float) -> GaussianKernel:
         """Return the kernel with another gamma."""
-        return GaussianKernel(gamma, self.center)
+        return replace(self, gamma=gamma)
 
     def single_precision_error(self, A: PreparedRows) -> float:
         """Return the error of the exponent, a difference of squared norms."""
-        if A.squared_norms is None:
-            return super().single_precision_error(A)
+        assert A.squared_norms is not None
         largest = float(A.squared_norms.max(initial=0.0))
         return float(self.gamma * largest * 4.0 * np.finfo(np.float32).eps)
-
-    def diagonal(self, A: PreparedRows) -> np.ndarray:
-        """Return ones."""
-        return np.ones(len(A))
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,6 @@ class Loss:
         Whether the loss is (y − f)² everywhere, so that one linear system gives the optimum.
     is_sum_of_hinges : bool
         Whether the loss is a sum of `hinges`, so that its dual is a quadratic program in a box.
-    is_symmetric : bool
-        Whether the loss depends on |f| alone and ignores targets, as unlabelled rows require.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Loss:
     is_piecewise_quadratic: bool = False
     is_quadratic: bool = False
     is_sum_of_hinges: bool = False
-    is_symmetric: bool = False
 
     def value(self, f: np.ndarray, y: Targets) -> np.ndarray:
         """Return the loss of every entry."""

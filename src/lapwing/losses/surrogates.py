@@ -69,7 +69,6 @@ class SmoothHat(Loss):
 
     name = "smooth_hat"
     is_convex = False
-    is_symmetric = True
 
     def __init__(self, sharpness: float = 3.0) -> None:
         self.sharpness = sharpness

@@ -30,13 +30,10 @@ class Operator:
         The entries in float64, if they are stored as one array.
     matrix : CSR matrix of shape (n, n) or None
         The entries, if they are stored as a sparse matrix.
-    is_iterative : bool
-        Whether each product solves a linear system by iterations.
     """
 
     array: np.ndarray | None = None
     matrix: sp.csr_matrix | None = None
-    is_iterative: bool = False
 
     def __init__(self, n: int) -> None:
         self.shape = (n, n)

@@ -7,6 +7,7 @@ is the same, and accumulates in double precision.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
@@ -113,11 +114,7 @@ class TileOperator(Operator):
         return columns
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
-        partial = map_blocks(lambda share: self._apply_share(share, V), self._shares)
-        total = partial[0]
-        for other in partial[1:]:
-            total += other
-        return total
+        return reduce(np.add, map_blocks(lambda share: self._apply_share(share, V), self._shares))
 
     def _apply_share(self, share: list[int], V: np.ndarray) -> np.ndarray:
         product = np.zeros(V.shape)

@@ -64,8 +64,6 @@ class InverseOperator(Operator):
         Its diagonal, or an estimate of it; positive.
     """
 
-    is_iterative = True
-
     def __init__(self, base: Operator, diagonal: np.ndarray) -> None:
         super().__init__(base.shape[0])
         self.base = base

@@ -6,6 +6,7 @@ as views of the same arrays: no copy is made, and in particular no transposed on
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -43,11 +44,8 @@ class Rows:
         """Return XᵀV for a block V of shape (n, c)."""
         if not self._worth_threads(V):
             return _times(self.X.T, V)
-        partial = map_blocks(lambda part: _times(_transposed(part[1]), V[part[0]]), self._parts)
-        total = partial[0]
-        for other in partial[1:]:
-            total += other
-        return total
+        products = map_blocks(lambda part: _times(_transposed(part[1]), V[part[0]]), self._parts)
+        return reduce(np.add, products)
 
     def _worth_threads(self, block: np.ndarray) -> bool:
         return len(self._parts) > 1 and self._stored * block.shape[1] >= THREAD_WORK

@@ -13,35 +13,40 @@ def blas_threads():
     return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
 
 
-@pytest.mark.parametrize("width", [None, 1, 2, 5])
-def test_order_is_kept(width):
-    assert map_blocks(lambda i: i * i, range(50), n_threads=width) == [i * i for i in range(50)]
-    assert map_blocks(str, [], n_threads=width) == []
+@pytest.fixture(autouse=True)
+def four_threads(monkeypatch):
+    monkeypatch.setenv("LAPWING_NUM_THREADS", "4")
 
 
-def test_one_item_or_one_thread_runs_in_the_caller():
+@pytest.mark.parametrize("width", ["", "1", "2", "5"])
+def test_order_is_kept(width, monkeypatch):
+    monkeypatch.setenv("LAPWING_NUM_THREADS", width)
+    assert map_blocks(lambda i: i * i, range(50)) == [i * i for i in range(50)]
+    assert map_blocks(str, []) == []
+
+
+def test_one_item_or_one_thread_runs_in_the_caller(monkeypatch):
     here = threading.get_ident()
-    assert map_blocks(lambda _: threading.get_ident(), [0], n_threads=4) == [here]
-    assert set(map_blocks(lambda _: threading.get_ident(), [0, 1, 2], n_threads=1)) == {here}
+    assert map_blocks(lambda _: threading.get_ident(), [0]) == [here]
+    monkeypatch.setenv("LAPWING_NUM_THREADS", "1")
+    assert set(map_blocks(lambda _: threading.get_ident(), [0, 1, 2])) == {here}
 
 
 def test_items_run_at_the_same_time():
     barrier = threading.Barrier(3, timeout=20)
-    map_blocks(lambda _: barrier.wait(), range(3), n_threads=3)
+    map_blocks(lambda _: barrier.wait(), range(3))
 
 
 def test_calls_inside_a_worker_stay_in_that_worker():
     def outer(_):
-        return set(map_blocks(lambda _: threading.get_ident(), range(4), n_threads=4)) == {
-            threading.get_ident()
-        }
+        return set(map_blocks(lambda _: threading.get_ident(), range(4))) == {threading.get_ident()}
 
-    assert all(map_blocks(outer, range(4), n_threads=2))
+    assert all(map_blocks(outer, range(4)))
 
 
 def test_blas_is_single_threaded_inside_and_restored_after():
     before = blas_threads()
-    inside = map_blocks(lambda _: blas_threads(), range(2), n_threads=2)
+    inside = map_blocks(lambda _: blas_threads(), range(2))
     assert all(set(counts) == {1} for counts in inside)
     assert blas_threads() == before
 
@@ -57,7 +62,7 @@ def test_overlapping_pools_restore_the_original_limit(first_to_end):
             runs[number].set()
             assert may_end[number].wait(20)
 
-        map_blocks(hold, range(2), n_threads=2)
+        map_blocks(hold, range(2))
 
     threads = [threading.Thread(target=pool, args=(number,)) for number in (0, 1)]
     for number in (0, 1):
@@ -76,7 +81,7 @@ def test_errors_reach_the_caller_and_limits_are_restored():
         raise KeyError(i)
 
     with pytest.raises(KeyError):
-        map_blocks(fail, range(4), n_threads=2)
+        map_blocks(fail, range(4))
     assert blas_threads() == before
 
 
