@@ -1,4 +1,4 @@
-"""The default: what it finds, what it says, and that it is safe."""
+"""The default: its predictions, its report, its model files."""
 
 import copy
 import pickle
@@ -20,6 +20,7 @@ from lapwing.auto import fit, limits
 from lapwing.auto.labels import Labels
 from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.supervised_family import SupervisedFamily
+from lapwing.kernels import resolve_gamma
 from lapwing.persistence.types import known_types
 
 
@@ -27,8 +28,8 @@ def few(truth, per_class, seed=0):
     """Labels of some rows of each class, -1 for the others."""
     rng = np.random.default_rng(seed)
     y = np.full(len(truth), -1)
-    for kind in np.unique(truth):
-        y[rng.permutation(np.flatnonzero(truth == kind))[:per_class]] = kind
+    for code in np.unique(truth):
+        y[rng.permutation(np.flatnonzero(truth == code))[:per_class]] = code
     return y
 
 
@@ -53,7 +54,7 @@ def curve():
     return X, y, np.sin(3 * t)
 
 
-# What it finds.
+# Predictions.
 
 
 def test_digits(model, digits):
@@ -93,7 +94,7 @@ def test_text():
 
 
 def test_noise_costs_little():
-    """Rows without structure: the default must not do worse than its supervised machine."""
+    """Rows without structure: the default must not do worse than its supervised model."""
     gaps = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -110,7 +111,7 @@ def test_noise_costs_little():
     assert np.mean(gaps) > -0.01
 
 
-def test_numbers_on_a_curve(curve):
+def test_quantities_on_a_curve(curve):
     X, y, truth = curve
     model = SemiSupervisedRegressor().fit(X, y)
     assert np.abs(model.transduction_ - truth).max() < 0.15
@@ -119,7 +120,7 @@ def test_numbers_on_a_curve(curve):
     assert model.report_.score > 0.9
 
 
-def test_numbers_of_a_table():
+def test_quantities_of_a_table():
     X, truth = load_diabetes(return_X_y=True)
     y = np.full(len(truth), np.nan)
     y[::8] = truth[::8]
@@ -129,7 +130,7 @@ def test_numbers_of_a_table():
     assert explained > 0.3
 
 
-# What it says.
+# The report.
 
 
 def test_report(model):
@@ -142,17 +143,17 @@ def test_report(model):
     }
     assert sum(candidate["weight"] for candidate in document["candidates"]) == pytest.approx(1.0)
     assert (document["rows"], document["labels"]) == (600, 50)
-    held = np.array(document["confusion"])
-    assert held.shape == (10, 10)
-    assert np.trace(held) / held.sum() == pytest.approx(report.score)
+    confusion = np.array(document["confusion"])
+    assert confusion.shape == (10, 10)
+    assert np.trace(confusion) / confusion.sum() == pytest.approx(report.score)
     assert 0 < report.spread < 0.2
     assert report.score > report.supervised_score
     assert f"goes to {report.chosen}" in str(report)
     assert "graph" in str(report)
 
 
-def test_report_says_where_unlabelled_rows_hurt(monkeypatch):
-    """One column tells and twenty do not: neighbours know nothing."""
+def test_report_warns_where_unlabelled_rows_hurt(monkeypatch):
+    """One of twenty columns decides: neighbours are no guide."""
     monkeypatch.setattr(fit, "families_to_try", lambda *_: ["supervised", "graph"])
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20))
@@ -173,7 +174,7 @@ def test_a_report_without_scores_can_be_read_again(digits, tmp_path):
     assert str(lapwing.load(tmp_path / "m").report_) == str(model.report_)
 
 
-def test_copies_are_as_their_twins():
+def test_duplicates_have_the_values_of_their_representatives():
     X, truth = make_moons(100, noise=0.1, random_state=0)
     y = few(truth, 4)
     model = SemiSupervisedClassifier().fit(np.vstack([X, X]), np.append(y, np.full(100, -1)))
@@ -181,11 +182,11 @@ def test_copies_are_as_their_twins():
     assert np.array_equal(P[:100], P[100:])
     assert np.array_equal(model.map_[:100], model.map_[100:])
     assert model.n_duplicates_ == 100
-    model.add_labels([150], [truth[50]])  # of a copy
+    model.add_labels([150], [truth[50]])  # a duplicate
     assert model.transduction_[150] == truth[50]
 
 
-def test_labels_beyond_number(monkeypatch, digits):
+def test_thousands_of_labels(monkeypatch, digits):
     """With thousands of labels no system of labels by labels is built."""
     X, _, truth = digits
     monkeypatch.setattr(limits, "MOST_LABELS", 100)
@@ -200,17 +201,16 @@ def test_labels_beyond_number(monkeypatch, digits):
     assert "graph" not in {candidate.family for candidate in model.candidates_}
 
 
-def test_ridge_over_columns_is_the_same_machine(digits):
+def test_ridge_over_columns_is_the_same_model(digits):
     """Primal and dual least squares agree, and landmarks at all labels change nothing."""
     X, y, truth = digits
     X = learn_scaling(X).apply(X)
     index = np.flatnonzero(y >= 0)
     targets = np.where(truth[index][:, None] == np.arange(10), 1.0, -1.0)
     labels = Labels(index, targets, np.linspace(0.5, 1.5, len(index)))
-    family = SupervisedFamily(X)
+    family = SupervisedFamily(X, resolve_gamma("median", X))
     for settings in ({"width": None, "reg": 0.1}, {"width": 4.0, "reg": 0.1}):
-        gamma = family._gamma(settings["width"])
-        primal = family._fit_features(gamma, X[index], 0.1, labels)
+        primal = family.fit_features(settings, labels)
         assert np.allclose(primal.values(X), family.fit(settings, labels)[0], atol=1e-6)
 
 
@@ -222,7 +222,7 @@ def test_every_row_labelled(digits):
     assert len(model.suggest(5)) == 0
 
 
-def test_one_label_a_class(digits):
+def test_one_label_per_class(digits):
     X, _, truth = digits
     model = SemiSupervisedClassifier().fit(X, few(truth, 1))
     assert "nothing can be held out" in model.report_.reason
@@ -255,7 +255,7 @@ def test_probabilities(model, digits):
     assert -np.log(np.maximum(chosen, 1e-12)).mean() < 0.6  # confident where it is right
 
 
-def test_two_labels_a_class_do_not_make_it_sure(digits):
+def test_two_labels_per_class_do_not_make_it_certain(digits):
     X, _, truth = digits
     y = few(truth, 2)
     P = SemiSupervisedClassifier().fit(X, y).label_distributions_[y == -1]
@@ -285,7 +285,7 @@ def test_suggestions(model, digits):
         model.suggest(0)
 
 
-def test_suggestions_are_not_copies_of_each_other():
+def test_suggestions_are_no_duplicates_of_each_other():
     X, truth = make_moons(60, noise=0.1, random_state=0)
     X, truth = np.repeat(X, 12, axis=0), np.repeat(truth, 12)
     y = few(truth, 4)
@@ -353,18 +353,18 @@ def test_unknown_methods(curve):
         SemiSupervisedRegressor("margin").fit(*curve[:2])
 
 
-def test_the_same_to_the_bit(model, digits):
+def test_two_fits_give_the_same_bits(model, digits):
     again = SemiSupervisedClassifier().fit(*digits[:2])
     assert np.array_equal(again.label_distributions_, model.label_distributions_)
 
 
-def test_stages_are_told(digits):
-    told = []
-    SemiSupervisedClassifier(callback=lambda *what: told.append(what)).fit(*digits[:2])
-    shares = [share for _, share in told]
+def test_stages_are_reported(digits):
+    stages = []
+    SemiSupervisedClassifier(callback=lambda *stage: stages.append(stage)).fit(*digits[:2])
+    shares = [share for _, share in stages]
     assert shares == sorted(shares)
-    assert told[0][1] == 0.0
-    assert told[-1] == ("done", 1.0)
+    assert stages[0][1] == 0.0
+    assert stages[-1] == ("done", 1.0)
 
 
 def test_units_do_not_matter():
@@ -396,7 +396,7 @@ def test_all_columns_constant():
 
 
 def test_many_rows(monkeypatch, digits):
-    """Above a limit the machines see a part of the rows, and the others are predicted."""
+    """Above a limit the models see a part of the rows, and the others are predicted."""
     X, y, truth = digits
     monkeypatch.setattr(limits, "MOST_ROWS", 300)
     model = SemiSupervisedClassifier().fit(X, y)
@@ -407,7 +407,7 @@ def test_many_rows(monkeypatch, digits):
     rows = model.suggest(5)
     model.add_labels(rows, truth[rows])
     other = np.setdiff1d(np.arange(600), model._setup.rows.index)[:3]
-    model.add_labels(other, truth[other])  # of rows that were not seen
+    model.add_labels(other, truth[other])  # rows that were not in use
     assert np.array_equal(model.transduction_[other], truth[other])
 
 
@@ -442,7 +442,7 @@ def test_many_labels(monkeypatch, digits):
     X, _, truth = digits
     monkeypatch.setattr(limits, "SELECTION_LABELS", 40)
     y = few(truth, 30)
-    y[np.flatnonzero(y == 7)[2:]] = -1  # two labels of a class still race
+    y[np.flatnonzero(y == 7)[2:]] = -1  # two labels of a class still take part
     model = SemiSupervisedClassifier().fit(X, y)
     assert np.sum(model.report_.confusion) <= 10 * 40
     assert np.sum(model.report_.confusion, axis=1)[7] > 0
@@ -456,7 +456,7 @@ def test_single_precision(digits):
 
 
 def test_weights(digits):
-    """A label of weight zero is as good as none."""
+    """A label of weight zero counts as none."""
     X, y, _ = digits
     wrong, weights = y.copy(), np.ones(600)
     rows = np.flatnonzero(y == -1)[:20]
@@ -501,7 +501,7 @@ def test_a_new_process_predicts_the_same(small, tmp_path):
     assert np.array_equal(np.load(tmp_path / "P.npy"), model.predict_proba(X + 0.01))
 
 
-def test_everything_comes_back(model, digits, tmp_path):
+def test_a_loaded_model_has_all_attributes(model, digits, tmp_path):
     X, _, truth = digits
     model.save(tmp_path / "m")
     again = lapwing.load(tmp_path / "m")
@@ -520,7 +520,7 @@ def test_everything_comes_back(model, digits, tmp_path):
     assert np.array_equal(lapwing.load(tmp_path / "n").predict(X), two.predict(X))
 
 
-def test_numbers_and_sparse_rows_come_back(curve, tmp_path):
+def test_regressors_and_sparse_rows_can_be_loaded(curve, tmp_path):
     X, y, _ = curve
     for rows in (X, sp.csr_matrix(X)):
         model = SemiSupervisedRegressor().fit(rows, y)
@@ -539,8 +539,8 @@ def test_a_thousand_changed_bytes(small, tmp_path):
     rng, refused = np.random.default_rng(0), 0
     for _ in range(1000):
         changed = bytearray(whole)
-        for place in rng.integers(len(whole), size=rng.integers(1, 4)):
-            changed[place] = rng.integers(256)
+        for position in rng.integers(len(whole), size=rng.integers(1, 4)):
+            changed[position] = rng.integers(256)
         path.write_bytes(changed)
         try:
             again = lapwing.load(path)
@@ -618,6 +618,6 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
             print(number, lapwing.load(tmp_path / "n"))
 
 
-def test_labels_that_json_cannot_hold():
+def test_a_marker_that_json_cannot_represent():
     with pytest.raises(TypeError, match="cannot be kept"):
         pack(SemiSupervisedClassifier(unlabeled={1, 2}), known_types)

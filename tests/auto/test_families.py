@@ -1,4 +1,4 @@
-"""Families of the default against naive dense versions, and folds against fits without labels."""
+"""Families of the default against naive dense formulas, and folds against fits without labels."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from lapwing import S3VC, KNNGraph, LapRLSClassifier
 from lapwing.auto import limits
+from lapwing.auto.families import SETTINGS
 from lapwing.auto.graph_family import GraphFamily
 from lapwing.auto.labels import Labels
 from lapwing.auto.manifold_family import ManifoldFamily
@@ -20,7 +21,7 @@ from lapwing.kernels import resolve_gamma
 
 @pytest.fixture(scope="module")
 def data():
-    """Digits: scaled rows, numbers of classes, and four labels of each of three classes."""
+    """Digits: scaled rows, class codes, and four labels of each of three classes."""
     X, y = load_digits(n_class=3, return_X_y=True)
     X, y = X[:240], y[:240]
     index = np.sort(np.concatenate([np.flatnonzero(y == k)[:4] for k in range(3)]))
@@ -35,7 +36,7 @@ def graph(data):
 
 
 def ridge(K, labels, reg, weights=None):
-    """Values on all rows of weighted least squares with a constant, kernel K, by one big system."""
+    """Values on all rows of weighted least squares with kernel K and intercept, by one system."""
     l, index = len(labels.index), labels.index
     weights = labels.weights if weights is None else weights
     system = np.ones((l + 1, l + 1))
@@ -49,13 +50,13 @@ def ridge(K, labels, reg, weights=None):
 @pytest.mark.parametrize("settings", [{"width": None, "reg": 0.1}, {"width": 4.0, "reg": 0.01}])
 def test_supervised_is_ridge_regression(data, settings):
     X, _, labels = data
-    values, part = SupervisedFamily(X).fit(settings, labels)
+    values, function = SupervisedFamily(X, resolve_gamma("median", X)).fit(settings, labels)
     K = X @ X.T
     if settings["width"] is not None:
         squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
         K = np.exp(-settings["width"] * resolve_gamma("median", X) * squares)
     assert np.allclose(values, ridge(K, labels, settings["reg"]), atol=1e-8)
-    assert np.allclose(part.values(X), values, atol=1e-10)
+    assert np.allclose(function.values(X), values, atol=1e-10)
 
 
 @pytest.mark.parametrize("landmarks", [False, True])
@@ -65,15 +66,17 @@ def test_manifold_is_laprls(data, graph, landmarks, monkeypatch):
         monkeypatch.setattr(limits, "EXACT_ROWS", 10)
         monkeypatch.setattr(limits, "LANDMARKS", len(X))
     settings = {"width": 4.0, "ratio": 10.0, "reg": 0.1}
-    values, part = ManifoldFamily(X, graph, labels.index, 0).fit(settings, labels)
+    median = resolve_gamma("median", X)
+    family = ManifoldFamily(X, median, graph, labels.index, 0)
+    values, function = family.fit(settings, labels)
     marks = np.full(len(X), -1)
     marks[labels.index] = y[labels.index]
     weights = np.ones(len(X))
     weights[labels.index] = labels.weights
-    gamma = 4.0 * resolve_gamma("median", X)
+    gamma = 4.0 * median
     same = LapRLSClassifier(gamma=gamma, reg_ambient=0.1, reg_manifold=1.0, graph=graph)
     same.fit(X, marks, sample_weight=weights)
-    assert np.allclose(part.values(X), values, atol=1e-6)
+    assert np.allclose(function.values(X), values, atol=1e-6)
     assert np.allclose(values, same.decision_function(X), atol=1e-5)
 
 
@@ -101,11 +104,11 @@ def test_graph_kernel_is_the_inverse(data, graph, neighbours, power, floor):
     assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
 
 
-def test_new_rows_of_the_graph_take_after_their_neighbours(data, graph):
+def test_new_rows_of_the_graph_get_the_mean_of_their_neighbours(data, graph):
     X, _, labels = data
     settings = {"neighbours": "all", "power": 2, "floor": 0.01, "scale": 2.0, "reg": 0.1}
-    values, part = GraphFamily(X, graph).fit(settings, labels)
-    found = part.values(X[:7] + 1e-9)
+    values, function = GraphFamily(X, graph).fit(settings, labels)
+    found = function.values(X[:7] + 1e-9)
     distances = np.sqrt(((X[:7, None] - X[None]) ** 2).sum(axis=2))
     for row in range(7):
         near = np.argsort(distances[row])[:10]
@@ -118,39 +121,57 @@ def test_margin_is_s3vc():
     X, y = make_blobs(80, centers=2, cluster_std=2.0, random_state=0)
     X = learn_scaling(X).apply(X)
     labels = Labels(np.arange(8), np.where(y[:8] == 1, 1.0, -1.0)[:, None], np.ones(8))
-    family = MarginFamily(X, 0)
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
     values, function = family.fit({"width": 2.0, "reg": 1e-3}, labels)
     marks = np.full(80, -1)
     marks[:8] = y[:8]
     counts = np.bincount(y[:8]) + 1.0
-    gamma = 2.0 * resolve_gamma("median", X)
+    gamma = 2.0 * family.median_gamma
     same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=counts / counts.sum(), random_state=0)
     assert np.allclose(values[:, 0], same.fit(X, marks).decision_function(X))
     assert np.array_equal(function.values(X), values)
 
 
-def test_margin_on_some_rows(monkeypatch):
+def test_margin_sees_a_sample_of_many_rows(monkeypatch):
     monkeypatch.setattr(limits, "MARGIN_ROWS", 60)
     X, y = make_blobs(300, centers=[[-5.0, 0.0], [5.0, 0.0]], random_state=0)  # wide apart
     X = learn_scaling(X).apply(X)
     labels = Labels(np.array([250, 280, 290, 299]), np.ones((4, 1)), np.ones(4))
     labels.targets[:, 0] = np.where(y[labels.index] == 1, 1.0, -1.0)
-    for settings in MarginFamily(X, 0).settings():
-        values, _ = MarginFamily(X, 0).fit(settings, labels)
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
+    for settings in SETTINGS["margin"]:
+        values, _ = family.fit(settings, labels)
         assert np.mean((values[:, 0] > 0) == y) == 1.0
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_margin_where_a_class_has_no_label(missing):
+    X, y = make_blobs(90, centers=[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], random_state=0)
+    X = learn_scaling(X).apply(X)
+    index = np.flatnonzero(y != missing)[:10]
+    targets = np.where(y[index][:, None] == np.arange(3), 1.0, -1.0)
+    labels = Labels(index, targets, np.ones(10), y[index])
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
+    for settings in SETTINGS["margin"]:
+        values, function = family.fit(settings, labels)
+        assert values.shape == (90, 3)
+        assert np.all(values[:, missing] == -1.0)
+        others = y != missing
+        assert np.mean(values.argmax(axis=1)[others] == y[others]) > 0.95
+        assert np.array_equal(function.values(X), values)
 
 
 @pytest.mark.parametrize("name", ["supervised", "manifold", "graph"])
 def test_folds_are_fits_without_the_labels_held_out(data, graph, name):
     X, y, labels = data
-    sample = np.arange(100, 140)
+    sample, median = np.arange(100, 140), resolve_gamma("median", X)
     make = {
-        "supervised": lambda: SupervisedFamily(X),
-        "manifold": lambda: ManifoldFamily(X, graph, labels.index, 0),
+        "supervised": lambda: SupervisedFamily(X, median),
+        "manifold": lambda: ManifoldFamily(X, median, graph, labels.index, 0),
         "graph": lambda: GraphFamily(X, graph),
     }[name]
     folds = Folds(labels, make_folds(y[labels.index], len(labels.index), 0), sample)
-    trials = list(folds.run_linear(make().candidates(labels, sample)))
+    trials = list(folds.run(make().candidates(labels, sample)))
     start = 0
     for number, (train, test) in enumerate(folds.folds[:3]):
         for trial in trials[:: max(len(trials) // 3, 1)]:

@@ -16,33 +16,33 @@ def test_folds(counts, seed):
     if max(counts) < 2:
         assert folds == []
         return
-    held = np.zeros(len(codes), dtype=int)
+    times = np.zeros(len(codes), dtype=int)  # how often each label is held out
     for train, test in folds:
         assert len(np.intersect1d(train, test)) == 0
         assert len(train) + len(test) == len(codes)
         assert set(codes[train]) == set(range(len(counts)))  # every class is left to learn from
-        held[test] += 1
+        times[test] += 1
     single = np.isin(codes, np.flatnonzero(np.array(counts) == 1))
-    assert np.all(held[single] == 0)
-    assert len(set(held[~single])) == 1
-    assert held.max() >= 2
+    assert np.all(times[single] == 0)
+    assert len(set(times[~single])) == 1
+    assert times.max() >= 2
 
 
-def test_two_labels_a_class_are_split_evenly():
+def test_two_labels_per_class_are_split_evenly():
     for train, test in make_folds(np.array([0, 0, 1, 1]), 4, 0):
         assert sorted(train // 2) == sorted(test // 2) == [0, 1]
 
 
-def test_agreement_countsbeyond_chance():
+def test_agreement_counts_beyond_chance():
     rng = np.random.default_rng(0)
-    assert beyond_chance(np.zeros((5, 100), dtype=int), 2) == 0.5  # says nothing
+    assert beyond_chance(np.zeros((5, 100), dtype=int), 2) == 0.5  # as expected by chance
     assert beyond_chance(np.tile(rng.integers(3, size=100), (5, 1)), 3) == 1.0
     assert beyond_chance(rng.integers(2, size=(10, 2000)), 2) == pytest.approx(0.5, abs=0.01)
     assert beyond_chance(np.zeros((5, 0), dtype=int), 4) == 0.25
 
 
 def judged(**wrong):
-    """Families that err on some of 20 held-out labels and whose fold models agree on all rows."""
+    """Families with some of 20 held-out labels wrong, and fold models that agree on all rows."""
     folds, trials = trials_of(**wrong)
     candidates = judge(folds, trials)
     return candidates, {candidate.family: candidate.weight for candidate in candidates}
@@ -70,7 +70,7 @@ def test_scores():
     assert graph.score == 1.0
 
 
-def test_supervised_candidates_get_a_standard_error_more():
+def test_supervised_candidates_get_a_bonus_of_one_standard_error():
     _, weights = judged(supervised=5, graph=5)
     assert weights["supervised"] / weights["graph"] == pytest.approx(np.e)
     plain, graph = (candidate.score for candidate in judged(supervised=7, graph=4)[0])
@@ -81,7 +81,7 @@ def test_supervised_candidates_get_a_standard_error_more():
     assert judged(supervised=0, graph=9)[1] == {"supervised": 1.0, "graph": 0.0}
 
 
-def test_equals_share_the_decision():
+def test_equal_candidates_share_the_decision():
     _, weights = judged(supervised=10, graph=0, margin=0, manifold=9)
     assert weights["graph"] == weights["margin"] > 0.45
 
@@ -89,11 +89,11 @@ def test_equals_share_the_decision():
 def test_settings_of_one_family_do_not_outvote_another():
     folds, (supervised, graph, margin) = trials_of(supervised=10, graph=0, margin=0)
     _, *graphs, other = judge(folds, [supervised, *[graph] * 4, margin])
-    # Four equal settings count as two.
+    # Four equal settings count as √4.
     assert sum(candidate.weight for candidate in graphs) == pytest.approx(2 * other.weight)
 
 
-def test_nothing_held_out_shares_evenly():
+def test_families_share_evenly_where_nothing_is_held_out():
     codes = np.array([1, 0])
     labels = Labels(np.arange(2), np.array([[1.0], [-1.0]]), np.ones(2), codes)
     empty, on_sample = np.zeros((0, 1)), np.zeros((0, 3, 1))

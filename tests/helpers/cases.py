@@ -312,9 +312,7 @@ def public_estimators() -> list[type[BaseEstimator]]:
 #: Bugs that the suite has found: (test, case, or "*" for all cases) and what is wrong.
 _LINEAR_MEMORY = "memory_limit is not looked at where a linear kernel is solved in its features"
 _TEXT_WEIGHTS = "weights that are no numbers: the message does not name sample_weight"
-_CLASS_GONE = "the margin family is given shares of all classes where one has no weight"
 KNOWN_BUGS: dict[tuple[str, str], str] = {
-    ("test_a_class_without_weight_is_not_predicted", "SemiSupervisedClassifier"): _CLASS_GONE,
     ("test_weights_that_are_no_numbers_are_refused_by_name", "*"): _TEXT_WEIGHTS,
     ("test_too_little_memory_is_refused_by_name", "LapSVC-linear"): _LINEAR_MEMORY,
     ("test_too_little_memory_is_refused_by_name", "LapRLSRegressor-sparse"): _LINEAR_MEMORY,

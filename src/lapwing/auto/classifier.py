@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from ..arrays.packing import expect
-from ..estimators.calibration import probabilities
 from ..estimators.model import Classifier
-from ..estimators.parameters import check_choice
+from ..estimators.parameters import check_choice, check_share
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
-from ..solvers import decisions
-from . import shared
+from . import methods
 from .families import FAMILIES
 from .fit import Progress, fit_default, report_stage
 
@@ -27,8 +26,8 @@ class SemiSupervisedClassifier(Classifier):
     candidates: least squares on the labelled rows alone, with a manifold term, over the graph
     alone, and the semi-supervised support vector machine. Scores come from repeated folds over the
     labelled rows, combined with how far fold models agree on unlabelled rows. Supervised
-    candidates, the simpler ones, get a standard error more; candidates within about a standard
-    error of the best are blended.
+    candidates are simpler and get a bonus of one standard error; candidates within about a
+    standard error of the best are blended.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class SemiSupervisedClassifier(Classifier):
     classes_ : ndarray
         The classes, sorted.
     report_ : SelectionReport
-        What was tried, what was chosen and why; ``print(model.report_)`` shows it.
+        The candidates, which were chosen and why; ``print(model.report_)`` shows it.
     transduction_ : ndarray of shape (n,)
         Labels of the training rows: given or predicted.
     label_distributions_ : ndarray of shape (n, n_classes)
@@ -112,29 +111,20 @@ class SemiSupervisedClassifier(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *FAMILIES))
-        assert targets.classes is not None
-        found = fit_default(self, rows.X, targets, refit=refit)
-        self._set_fitted(
-            rows,
-            targets,
-            found.solution,
-            temperature_=found.temperature,
-            label_distributions_=probabilities(found.solution.values, found.temperature),
-            supervised_transduction_=targets.classes[decisions(found.supervised).astype(int)],
-        )
+        self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
         report_stage(self, "done", 1.0)
         return self
 
     def _doubt(self) -> np.ndarray:
-        """Return how unsure the model is of each training row, from 0 to 1."""
+        """Return how uncertain the model is of each training row, from 0 to 1."""
         P = np.sort(self.label_distributions_, axis=1)
         return 1.0 - (P[:, -1] - P[:, -2])
 
-    suggest = shared.suggest
-    save = shared.save
-    _row_map = shared.row_map()
-    map_ = property(shared.map_points)
-    map_kind_ = property(shared.map_kind)
+    suggest = methods.suggest
+    save = methods.save
+    _row_map = cached_property(methods.row_map)
+    map_ = property(methods.map_points)
+    map_kind_ = property(methods.map_kind)
 
     def predict(self, X: Any, reject: float | None = None) -> np.ndarray:
         """Return the class of each row.
@@ -144,17 +134,17 @@ class SemiSupervisedClassifier(Classifier):
         X : array or CSR matrix of shape (n, d)
             Rows.
         reject : float, optional
-            Least probability, more than 0 and less than 1: rows whose class is less sure get None.
+            Smallest probability, more than 0 and less than 1; rows whose class is less probable
+            get None.
 
         Returns
         -------
         ndarray of shape (n,)
-            Of objects where ``reject`` is given.
+            The classes, an array of objects if ``reject`` is given.
         """
         if reject is None:
             return super().predict(X)
-        if not 0.0 < float(reject) < 1.0:
-            raise ValueError(f"reject must be more than 0 and less than 1, got {reject!r}")
+        check_share("reject", reject)
         P = self.predict_proba(X)
         found = self.classes_[P.argmax(axis=1)].astype(object)
         found[P.max(axis=1) < reject] = None
@@ -163,7 +153,7 @@ class SemiSupervisedClassifier(Classifier):
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
-        shared.check_candidates(self)
+        methods.check_candidates(self)
         P = self.label_distributions_
         expect(P.shape == (len(self.transduction_), len(self.classes_)))
         expect(P.dtype.kind == "f" and bool(np.isfinite(P).all()))

@@ -1,9 +1,11 @@
-"""What a family of candidates is, and the settings that are linear in the labels.
+"""The families of candidates: their names, what they try, and settings linear in the labels.
 
-For each setting of a linear family a `Reduction` holds what any labels would give, so that folds
-and classes cost small systems only. No family looks at a score.
+A family yields the settings that it tries, each with a method ``fold_values``, by
+``candidates(labels, sample)``, and fits one of them by ``fit(settings, labels)``. If a setting is
+linear in the labels, a `Reduction` gives the solution for any labels, so that folds and classes
+cost only small linear systems. No family knows a score.
 
-Notation: l labels, c columns.
+Notation: l labels, h of them held out, c columns, s rows of the sample.
 """
 
 from __future__ import annotations
@@ -13,15 +15,47 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import GaussianKernel, Kernel, LinearKernel
 from ..losses import SquaredLoss
 from ..solvers import Reduction
-from . import limits
 from .labels import Labels
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
 FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
-#: The sample of a setting that is fitted, not compared.
-NO_SAMPLE = np.empty((0, 0))
+
+#: Values on held-out labels, shape (h, c), and on the sample, shape (s, c).
+FoldValues = tuple[np.ndarray, np.ndarray]
+
+#: Powers p and floors ε of the graph kernels (Lᵖ + εᵖ)⁻¹, over all neighbours, and over half of
+#: them, which follow thin shapes better.
+GRAPH_KERNELS = {"all": ((2, 0.01), (3, 0.1)), "half": ((1, 0.01), (2, 0.01))}
+#: Width of the kernel of the manifold family.
+MANIFOLD_WIDTH = 4.0
+#: The settings that each family tries. A width is that of a Gaussian kernel in units of the median
+#: one, 1/(2·median²); None is the linear kernel. A ratio is γ_I/γ_A, and reg is γ_A or λ.
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    SUPERVISED: [
+        {"width": width, "reg": reg} for width in (None, 1.0, 4.0) for reg in (0.01, 0.1, 1.0)
+    ],
+    MANIFOLD: [
+        {"width": MANIFOLD_WIDTH, "ratio": ratio, "reg": reg}
+        for ratio in (0.1, 1.0, 10.0, 100.0)
+        for reg in (0.01, 0.1)
+    ],
+    GRAPH: [
+        {"neighbours": neighbours, "power": power, "floor": floor, "reg": 0.1}
+        for neighbours, kernels in GRAPH_KERNELS.items()
+        for power, floor in kernels
+    ],
+    MARGIN: [{"width": None, "reg": 1e-2}, {"width": 2.0, "reg": 1e-3}],
+}
+
+
+def are_known(family: str, settings: dict[str, Any]) -> bool:
+    """Return whether a family tries these settings; with others a fit might take forever."""
+    scale = settings.get("scale", 1.0)
+    own = {name: value for name, value in settings.items() if name != "scale"}
+    return own in SETTINGS[family] and isinstance(scale, float) and 0.0 < scale < np.inf
 
 
 @dataclass(frozen=True)
@@ -31,37 +65,42 @@ class LinearSetting:
     Attributes
     ----------
     family : str
-        Name.
+        Name of the family.
     settings : dict
-        Its parameters, for people and for ``fit`` of the family.
+        Parameters, as they are reported and as ``fit`` of the family takes them.
     reduction : Reduction
         From labels to values on the labelled rows.
-    reg : float
-        γ_A.
-    on_sample : ndarray of shape (s, l + 1)
-        From (c, b) to values on the rows of the sample.
+    on_sample : ndarray of shape (s, l + 1) or None
+        From dual coefficients and intercept to values on the sample; None for a setting that is
+        fitted and not compared.
     """
 
     family: str
     settings: dict[str, Any]
     reduction: Reduction
-    reg: float
-    on_sample: np.ndarray
+    on_sample: Any = None
 
-    def solve(self, labels: Labels, index: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return c and b for some of the labels.
+    def solve(
+        self, labels: Labels, index: np.ndarray | slice = slice(None)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the dual coefficients c and the intercept b for some of the labels.
 
-        Over the graph alone a class with more labels would take rows from the others: there all
+        Over the graph alone, a class with more labels would take rows from the others: there all
         classes count the same.
         """
-        weights = labels.weights.copy()
+        weights, reg = labels.weights.copy(), self.settings["reg"]
         if self.family == GRAPH:
             weights[index] = labels.take(index).even_weights
-        problem = self.reduction.problem(
-            SquaredLoss(), labels.targets, weights, self.reg, True, index
-        )
+        problem = self.reduction.problem(SquaredLoss(), labels.targets, weights, reg, True, index)
         c, b, _ = problem.solve()
         return c, b
+
+    def fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
+        """Return what a model of some labels predicts for held-out ones and for the sample."""
+        c, b = self.solve(labels, train)
+        R, t, A = self.reduction.R, self.reduction.t, self.on_sample
+        held_out = R[np.ix_(test, train)] @ c + np.outer(t[test], b)
+        return held_out, A[:, train] @ c + np.outer(A[:, -1], b)
 
 
 def kernel_reduction(R: np.ndarray) -> Reduction:
@@ -69,22 +108,6 @@ def kernel_reduction(R: np.ndarray) -> Reduction:
     return Reduction(0.0, (R + R.T) / 2.0, np.ones(len(R)), 0.0, np.empty((0, 0)), lambda x: x)
 
 
-def known_settings(family: str, settings: Any) -> bool:
-    """Return whether a family tries such settings: others may take forever."""
-    own: dict[str, set] = {
-        SUPERVISED: {(width, reg) for width in (None, *limits.WIDTHS) for reg in limits.REGS},
-        MANIFOLD: {
-            (limits.MANIFOLD_WIDTH, ratio, reg)
-            for ratio in limits.RATIOS
-            for reg in limits.MANIFOLD_REGS
-        },
-        GRAPH: {
-            (name, *kernel, limits.GRAPH_REG)
-            for name, kernels in limits.GRAPH_KERNELS.items()
-            for kernel in kernels
-        },
-        MARGIN: set(limits.MARGIN_KERNELS),
-    }
-    scale = settings.get("scale", 1.0)
-    given = tuple(value for key, value in settings.items() if key != "scale")
-    return given in own[family] and isinstance(scale, float) and 0.0 < scale < np.inf
+def kernel_of_width(width: float | None, median_gamma: float) -> Kernel:
+    """Return the Gaussian kernel of a width in units of the median one, or the linear kernel."""
+    return LinearKernel() if width is None else GaussianKernel(width * median_gamma)

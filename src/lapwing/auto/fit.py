@@ -1,6 +1,6 @@
-"""The fit of the default, as a pipe of values: setup → trials → candidates → blend.
+"""The fit of the default, as a pipe of values: rows → setup → trials → candidates → blend → report.
 
-Knows neither classes nor quantities; the estimators say how values become answers.
+Knows neither how candidates are fitted nor how they are scored.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..estimators.calibration import probabilities
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..plan import plan_default
+from ..solvers import decisions
 from ..spaces import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .families import MARGIN
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report
 from .rows import ScaledInput, choose_rows
-from .selection import Candidate, Folds, Selected, Trial, best_of, judge, make_folds, only
+from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
 from .setup import Setup, families_to_try
 
 logger = logging.getLogger("lapwing")
@@ -55,49 +57,26 @@ class Blend:
     reach: np.ndarray
 
 
-@dataclass(frozen=True)
-class DefaultFit:
-    """What a fit of the default gives to an estimator.
-
-    Attributes
-    ----------
-    solution : Solution
-        The blend, with the fitted attributes of both estimators.
-    supervised : ndarray of shape (n, c)
-        Values of all training rows by the best supervised candidate.
-    temperature : float
-        Of the probabilities.
-    """
-
-    solution: Solution
-    supervised: np.ndarray
-    temperature: float
-
-
-def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> DefaultFit:
+def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Solution:
     """Select candidates, fit them to all labels and add them up.
 
-    ``refit`` keeps the selection that was made, and with it the graph, the settings and their
-    shares.
+    ``refit`` keeps the graph, the candidates and their shares of the last fit.
     """
     started = time.perf_counter()
     if refit:
         setup, candidates = model._setup.including(targets.index), model.candidates_
-        blend, temperature = (
-            fit_blend(setup, candidates, targets),
-            getattr(model, "temperature_", 1.0),
-        )
+        temperature = getattr(model, "temperature_", 1.0)
+        blend = fit_blend(setup, candidates, targets)
         report = after_refit(model.report_, targets, blend.reach)
     else:
         setup, families = prepare(model, X, targets, draw_seed(model.random_state))
         selected = select(model, setup, targets, families)
+        candidates = selected.candidates
+        temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)
-        candidates, temperature = selected.candidates, selected.temperature
         blend = fit_blend(setup, candidates, targets)
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds)
-    n_tried, message = len(candidates), report.reason
-    result = direct_result("selection", started, passes=0, message=message, n_iter=n_tried)
     attributes = {
         "_setup": setup,
         "X_fit_": setup.rows.X,
@@ -109,12 +88,20 @@ def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Default
         "labelled_": targets.index,
         "report_": report,
     }
-    solution = Solution(blend.predictor, result, blend.values, attributes=attributes)
-    return DefaultFit(solution, blend.supervised, temperature)
+    if targets.classes is None:
+        attributes["supervised_transduction_"] = blend.supervised[:, 0]
+    else:
+        codes = decisions(blend.supervised).astype(int)
+        attributes["supervised_transduction_"] = targets.classes[codes]
+        attributes["label_distributions_"] = probabilities(blend.values, temperature)
+        attributes["temperature_"] = temperature
+    tried, reason = len(candidates), report.reason
+    result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
+    return Solution(blend.predictor, result, blend.values, attributes=attributes)
 
 
 def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, list[str]]:
-    """Choose rows, scale them and build their graph; return with the families to try."""
+    """Choose rows, scale them and build their graph; return the setup and the families to try."""
     report_stage(settings, "scaling", 0.0)
     rows = choose_rows(X, targets.index, all_rows=settings.graph is not None, seed=seed)
     n, d = len(rows.index), X.shape[1]
@@ -135,7 +122,7 @@ def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, 
 
 
 def select(settings: Any, setup: Setup, targets: Targets, families: Sequence[str]) -> Selected:
-    """Try the settings of the families on folds of the labelled rows, and share the decision."""
+    """Try the settings of the families on folds of the labelled rows, and score them."""
     labels = every = Labels.among(setup.rows.index, targets)
     rng = np.random.default_rng(setup.seed)
     if len(labels.index) > limits.SELECTION_LABELS:
@@ -146,11 +133,8 @@ def select(settings: Any, setup: Setup, targets: Targets, families: Sequence[str
     trials: list[Trial] = []
     for number, name in enumerate(families):
         report_stage(settings, f"trying {name} models", 0.2 + 0.7 * number / len(families))
-        family = setup.families[name]
-        if name == MARGIN:
-            trials += folds.run_margin(family, setup.rows.scaled)
-        else:
-            trials += folds.run_linear(family.candidates(labels, sample))
+        tried = setup.families[name].candidates(labels, sample)
+        trials += folds.run(tried, slow=name == MARGIN)
     candidates = judge(folds, trials)
     if settings.method != "auto":
         candidates = only(candidates, settings.method)
@@ -168,8 +152,7 @@ def fit_blend(setup: Setup, candidates: Sequence[Candidate], targets: Targets) -
             values = values + candidate.factor * on_rows
             parts.append(part.times(candidate.factor))
     function = WeightedSum.of(parts)
-    best = best_of([candidate for candidate in candidates if candidate.supervised])
-    supervised = values
+    best, supervised = best_supervised(candidates), values
     if best.weight != 1.0:
         on_rows, _ = setup.families[best.family].fit(best.settings, labels)
         supervised = on_rows * best.temperature
@@ -189,19 +172,20 @@ def _extend(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return values, supervised values and reach of all rows from those of the rows in use.
 
-    Duplicates are as their representatives; others are predicted, or as the nearest row.
+    Duplicates get those of their representatives. Of the other rows, values are predicted, and the
+    rest is that of the nearest row in use.
     """
-    used, c = setup.rows, values.shape[1]
-    n = len(used.representative)
+    rows, c = setup.rows, values.shape[1]
+    n = len(rows.representative)
     known = np.column_stack([values, supervised, reach])
     whole = np.empty((n, known.shape[1]))
-    whole[used.index] = known
-    others = np.setdiff1d(np.flatnonzero(used.representative == np.arange(n)), used.index)
+    whole[rows.index] = known
+    others = np.setdiff1d(np.flatnonzero(rows.representative == np.arange(n)), rows.index)
     if len(others):
-        X = setup.rows.scaling.apply(used.X[others])
-        whole[others] = NeighborAverage(setup.rows.scaled, known, 1, 1.0).values(X)
+        X = rows.scaling.apply(rows.X[others])
+        whole[others] = NeighborAverage(rows.scaled, known, 1, 1.0).values(X)
         whole[others, :c] = function.values(X)
-    whole = whole[used.representative]
+    whole = whole[rows.representative]
     return whole[:, :c], whole[:, c:-1], whole[:, -1] > 0.5
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,15 +17,14 @@ from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators import Operator
 from ..spaces import NeighborAverage, Predictor
-from . import limits
-from .families import GRAPH, NO_SAMPLE, LinearSetting, kernel_reduction
+from .families import GRAPH, GRAPH_KERNELS, SETTINGS, LinearSetting, kernel_reduction
 from .labels import Labels
 
 #: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.
 GraphKernel = tuple[int, float]
-#: Error of the polynomial that stands for a graph kernel, as a share of its largest value.
+#: Error of the polynomial that replaces a graph kernel, relative to its largest value.
 _FILTER_ERROR = 1e-5
-#: Labels whose columns of a graph kernel are made at a time, on each thread.
+#: Labels whose columns of a graph kernel are computed at once by each thread.
 _LABELS_AT_ONCE = 16
 #: Rows above which graph kernels are applied in single precision.
 _SINGLE_ROWS = 10_000
@@ -58,7 +59,7 @@ class GraphFamily:
     def _filter(self, neighbours: str, kernels: Sequence[GraphKernel]) -> GraphFilter:
         """Return the polynomials of some kernels over the same neighbours, in one recurrence."""
         L, upper = self._laplacians[neighbours]
-        together = {*kernels, *limits.GRAPH_KERNELS[neighbours]}  # the same degree for each alone
+        together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
         degree = max(_degree(*kernel, upper) for kernel in together)
         curves = [_curve(*kernel, degree, upper) for kernel in kernels]
         found = GraphFilter(L, upper, np.column_stack(curves))
@@ -67,7 +68,7 @@ class GraphFamily:
     def _columns(
         self, neighbours: str, kernels: Sequence[GraphKernel], index: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
-        """Return some rows of the kernels' columns of some rows, shape (kernels, rows, columns)."""
+        """Return the entries of the kernels in some rows and columns, one matrix per kernel."""
         apply, n = self._filter(neighbours, kernels), self.X.shape[0]
         found = np.empty((len(kernels), len(rows), len(index)))
 
@@ -81,28 +82,26 @@ class GraphFamily:
         return found
 
     def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
-        """Yield the settings."""
+        """Yield the settings, each with the factor that gives its kernel unit mean diagonal."""
         l, rows = len(labels.index), np.append(labels.index, sample)
-        for neighbours, kernels in limits.GRAPH_KERNELS.items():
+        for neighbours, group in groupby(SETTINGS[GRAPH], itemgetter("neighbours")):
+            kernels = GRAPH_KERNELS[neighbours]
             found = self._columns(neighbours, kernels, labels.index, rows)
-            for (power, floor), columns in zip(kernels, found, strict=True):
-                self._kept[neighbours, power, floor] = labels.index, columns[:l].copy()
+            for settings, kernel, columns in zip(group, kernels, found, strict=True):
+                self._kept[neighbours, *kernel] = labels.index, columns[:l].copy()
                 scale = max(float(np.diag(columns[:l]).mean()), 1e-300)
                 columns /= scale
-                settings = {"neighbours": neighbours, "power": power, "floor": floor}
-                settings |= {"reg": limits.GRAPH_REG, "scale": scale}
                 on_sample = np.column_stack([columns[l:], np.ones(len(sample))])
-                yield LinearSetting(
-                    GRAPH, settings, kernel_reduction(columns[:l]), limits.GRAPH_REG, on_sample
-                )
+                scaled, reduction = {**settings, "scale": scale}, kernel_reduction(columns[:l])
+                yield LinearSetting(GRAPH, scaled, reduction, on_sample)
 
     def _on_labels(self, kernel: tuple[str, int, float], index: np.ndarray) -> np.ndarray:
         """Return a kernel on the labelled rows; only columns of new ones are computed."""
         old, R_old = self._kept.get(kernel, (np.zeros(0, dtype=int), np.zeros((0, 0))))
         kept = np.isin(index, old)
         R = np.empty((len(index), len(index)))
-        place = np.searchsorted(old, index[kept])
-        R[np.ix_(kept, kept)] = R_old[np.ix_(place, place)]
+        position = np.searchsorted(old, index[kept])
+        R[np.ix_(kept, kept)] = R_old[np.ix_(position, position)]
         if not kept.all():
             [new] = self._columns(kernel[0], [kernel[1:]], index[~kept], index)
             R[:, ~kept] = new
@@ -111,11 +110,10 @@ class GraphFamily:
         return R
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
-        """Return the values on all rows, and the function, of one setting fitted to labels."""
+        """Fit one setting to labels; return the values on all rows, and the function."""
         neighbours, power, floor = (settings[name] for name in ("neighbours", "power", "floor"))
         R = self._on_labels((neighbours, power, floor), labels.index) / settings["scale"]
-        cell = LinearSetting(GRAPH, settings, kernel_reduction(R), settings["reg"], NO_SAMPLE)
-        c, b = cell.solve(labels, slice(None))
+        c, b = LinearSetting(GRAPH, settings, kernel_reduction(R)).solve(labels)
         apply = self._filter(neighbours, [(power, floor)])
         dual = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
         dual[labels.index] = c / settings["scale"]
@@ -125,13 +123,12 @@ class GraphFamily:
 
 
 def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:
-    """Return the larger weights of each row, k of them: those of its k nearest rows."""
-    places = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    order = np.lexsort((-W.data, places))
-    kept = order[np.arange(len(order)) - W.indptr[places] < k]
-    shape = W.shape
-    W = sp.csr_array((W.data[kept], (places[kept], W.indices[kept])), shape=shape)
-    return sp.csr_array(W.maximum(W.T))
+    """Return the k largest weights of each row, those of its k nearest rows, made symmetric."""
+    rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    order = np.lexsort((-W.data, rows))
+    kept = order[np.arange(len(order)) - W.indptr[rows] < k]
+    near = sp.csr_array((W.data[kept], (rows[kept], W.indices[kept])), shape=W.shape)
+    return sp.csr_array(near.maximum(near.T))
 
 
 def _curve(power: int, floor: float, degree: int, upper: float) -> np.ndarray:
@@ -144,9 +141,10 @@ def _curve(power: int, floor: float, degree: int, upper: float) -> np.ndarray:
 
 
 def _degree(power: int, floor: float, upper: float) -> int:
-    """Return the degree at which a polynomial meets 1/(xᵖ + εᵖ) on [0, upper].
+    """Return the degree of a polynomial that approximates 1/(xᵖ + εᵖ) on [0, upper].
 
-    The error falls by the factor ρ a degree, of the ellipse through the nearest pole.
+    The error falls by the factor ρ with each degree, where ρ is that of the ellipse through the
+    nearest pole.
     """
     angles = np.pi * (2 * np.arange(power) + 1) / power
     poles = 2.0 * floor * np.exp(1j * angles) / upper - 1.0

@@ -1,4 +1,4 @@
-"""The labelled rows as candidates see them: indices into the rows in use, targets, weights."""
+"""The labels as candidates see them: indices among the rows in use, targets and weights."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Labels:
     Attributes
     ----------
     index : ndarray of shape (l,)
-        Indices of the rows.
+        Indices of the labelled rows among the rows in use.
     targets : ndarray of shape (l, c)
         ±1 for each class against the rest, one column for two classes; or quantities.
     weights : ndarray of shape (l,)
         Weights of the losses.
     codes : ndarray of int, shape (l,), or None
-        Class code of each; None for quantities.
+        Class codes; None for quantities.
     """
 
     index: np.ndarray
@@ -32,13 +32,13 @@ class Labels:
 
     @classmethod
     def among(cls, rows: np.ndarray, targets: Targets) -> Labels:
-        """Return the labels of targets, with indices among these ascending row numbers."""
+        """Return the labels with indices among some rows, which are given in ascending order."""
         codes = None if targets.classes is None else targets.given[targets.index]
         weights = targets.weights / targets.weights.mean()
         return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes)
 
     def take(self, index: np.ndarray | slice) -> Labels:
-        """Return some of them."""
+        """Return some of the labels."""
         codes = None if self.codes is None else self.codes[index]
         return Labels(self.index[index], self.targets[index], self.weights[index], codes)
 
@@ -57,9 +57,7 @@ def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarr
     l = len(labels.index)
     order = rng.permutation(l)
     codes = np.zeros(l, dtype=int) if labels.codes is None else labels.codes
-    rank = np.empty(l, dtype=int)  # how many labels of its class come before one
+    late = np.ones(l, dtype=bool)  # all but the first two labels of each class
     for code in np.unique(codes):
-        mine = order[codes[order] == code]
-        rank[mine] = np.arange(len(mine))
-    late = rank[order] >= 2
-    return np.sort(order[np.argsort(late, kind="stable")][:most])
+        late[order[codes[order] == code][:2]] = False
+    return np.sort(order[np.argsort(late[order], kind="stable")][:most])

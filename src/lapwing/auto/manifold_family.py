@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..graphs import KNNGraph
-from ..kernels import Kernel, resolve_gamma
 from ..solvers import BasisReductions
 from ..spaces import (
     Basis,
@@ -21,77 +22,73 @@ from ..spaces import (
     landmark_features,
 )
 from . import limits
-from .families import MANIFOLD, NO_SAMPLE, LinearSetting
+from .families import MANIFOLD, MANIFOLD_WIDTH, SETTINGS, LinearSetting, kernel_of_width
 from .labels import Labels
-from .supervised_family import kernel_of
 
 
 class ManifoldFamily:
     """Least squares with a Gaussian kernel and the manifold term.
 
-    Up to `EXACT_ROWS` over all rows, above over landmarks.
+    The functions are expansions over all rows up to `EXACT_ROWS`, above over landmarks.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
         Scaled rows.
+    median_gamma : float
+        Width of the Gaussian kernel that is the unit of all widths.
     graph : KNNGraph
         The graph of the rows.
     labelled : ndarray
         Rows that are landmarks in any case, unless they are many.
     seed : int
-        For the other landmarks.
+        Seed of the other landmarks.
     """
 
-    def __init__(self, X: Any, graph: KNNGraph, labelled: np.ndarray, seed: int) -> None:
+    def __init__(
+        self, X: Any, median_gamma: float, graph: KNNGraph, labelled: np.ndarray, seed: int
+    ) -> None:
         self.X, self.graph = X, graph
         self.labelled, self.seed = labelled, seed
+        self.kernel = kernel_of_width(MANIFOLD_WIDTH, median_gamma)
         self._last: BasisReductions | None = None
 
     @cached_property
-    def _kernel(self) -> Kernel:
-        return kernel_of(limits.MANIFOLD_WIDTH * resolve_gamma("median", self.X))
-
-    @cached_property
     def _basis(self) -> Basis:
-        X, n = self.X, self.X.shape[0]
-        if n <= limits.EXACT_ROWS:
-            return kernel_basis(self._kernel, X)
-        Z = X[self._landmarks(n)]
-        landmarks = Landmarks(landmark_features(self._kernel, X, Z), centres=Z)
-        return landmark_basis(landmarks, self._kernel, X)
+        X = self.X
+        if X.shape[0] <= limits.EXACT_ROWS:
+            return kernel_basis(self.kernel, X)
+        Z = X[self._landmarks()]
+        landmarks = Landmarks(landmark_features(self.kernel, X, Z), centres=Z)
+        return landmark_basis(landmarks, self.kernel, X)
 
-    def _landmarks(self, n: int) -> np.ndarray:
+    def _landmarks(self) -> np.ndarray:
         rng = np.random.default_rng(self.seed)
         first = self.labelled if len(self.labelled) <= limits.LANDMARKS // 2 else self.labelled[:0]
-        others = np.setdiff1d(np.arange(n), first)
+        others = np.setdiff1d(np.arange(self.X.shape[0]), first)
         return np.append(first, rng.choice(others, limits.LANDMARKS - len(first), replace=False))
 
     def _reductions(self, labels: Labels) -> BasisReductions:
-        kept = self._last
-        if kept is None or not np.array_equal(kept.labelled, labels.index):
-            kept = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
-            self._last = kept
-        return kept
+        """Return the reductions to the labelled rows; those of the last labels are kept."""
+        if self._last is None or not np.array_equal(self._last.labelled, labels.index):
+            self._last = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
+        return self._last
 
     def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
         """Yield the settings."""
-        reductions, some = self._reductions(labels), self._basis.H[sample]
-        for ratio in limits.RATIOS:
+        reductions, H = self._reductions(labels), self._basis.H[sample]
+        for ratio, group in groupby(SETTINGS[MANIFOLD], itemgetter("ratio")):
             reduction = reductions.at(ratio)
-            on_sample = some @ reduction.coefficients
+            on_sample = H @ reduction.coefficients
             on_sample[:, -1] = 1.0 - ratio * on_sample[:, -1]
-            for reg in limits.MANIFOLD_REGS:
-                settings = {"width": limits.MANIFOLD_WIDTH, "ratio": ratio, "reg": reg}
-                yield LinearSetting(MANIFOLD, settings, reduction, reg, on_sample)
+            for settings in group:
+                yield LinearSetting(MANIFOLD, settings, reduction, on_sample)
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
-        """Return the values on all rows, and the function, of one setting fitted to labels."""
+        """Fit one setting to labels; return the values on all rows, and the function."""
         reduction = self._reductions(labels).at(settings["ratio"])
-        c, b = LinearSetting(MANIFOLD, settings, reduction, settings["reg"], NO_SAMPLE).solve(
-            labels, slice(None)
-        )
+        c, b = LinearSetting(MANIFOLD, settings, reduction).solve(labels)
         theta, values = reduction.expand(c, b)
         basis = self._basis
         points = self.X if basis.centres is None else basis.centres
-        return values, KernelExpansion(self._kernel, points, basis.coef_of(theta), b)
+        return values, KernelExpansion(self.kernel, points, basis.coef_of(theta), b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..estimators.model import Regressor
 from ..estimators.parameters import check_choice
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
-from . import shared
+from . import methods
 from .families import FAMILIES, MARGIN
 from .fit import Progress, fit_default, report_stage
 
@@ -43,7 +44,7 @@ class SemiSupervisedRegressor(Regressor):
     Attributes
     ----------
     report_ : SelectionReport
-        What was tried, what was chosen and why; ``print(model.report_)`` shows it.
+        The candidates, which were chosen and why; ``print(model.report_)`` shows it.
     transduction_ : ndarray of shape (n,)
         Targets of the training rows: given or predicted.
     supervised_transduction_ : ndarray of shape (n,)
@@ -88,25 +89,26 @@ class SemiSupervisedRegressor(Regressor):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
-        found = fit_default(self, rows.X, targets, refit=refit)
-        supervised = found.supervised[:, 0]
-        self._set_fitted(rows, targets, found.solution, supervised_transduction_=supervised)
+        self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
         report_stage(self, "done", 1.0)
         return self
 
     def _doubt(self) -> np.ndarray:
-        """Return where supervised and semi-supervised predictions differ, or no target reaches."""
+        """Return how uncertain the model is of each training row, from 0 to 1.
+
+        It is where supervised and semi-supervised predictions differ, and where no target reaches.
+        """
         gap = np.abs(self.transduction_ - self.supervised_transduction_)
         gap = gap / max(float(gap.max()), 1e-300)
         return 0.5 * gap + 0.5 * (~self.label_reach_)
 
-    suggest = shared.suggest
-    save = shared.save
-    _row_map = shared.row_map()
-    map_ = property(shared.map_points)
-    map_kind_ = property(shared.map_kind)
+    suggest = methods.suggest
+    save = methods.save
+    _row_map = cached_property(methods.row_map)
+    map_ = property(methods.map_points)
+    map_kind_ = property(methods.map_kind)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
-        shared.check_candidates(self)
+        methods.check_candidates(self)

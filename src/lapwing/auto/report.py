@@ -1,4 +1,7 @@
-"""What the default tried, what it chose and why: numbers and sentences, no decisions."""
+"""The report of the default: which candidates were compared, which were chosen, and why.
+
+Turns a selection into numbers and sentences. Makes no decisions.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,14 @@ from .selection import (
     Selected,
     Trial,
     best_of,
-    blend,
+    best_supervised,
     score,
 )
 from .setup import Setup
 
 _NO_LABEL = "without a label"
-_WHAT = {
-    SUPERVISED: "models that see the labelled rows alone",
+_DESCRIPTIONS = {
+    SUPERVISED: "models that use the labelled rows alone",
     MANIFOLD: "kernel models that vary little along the graph",
     GRAPH: "labels spread over the graph of neighbours",
     MARGIN: "a boundary that avoids the unlabelled rows",
@@ -40,39 +43,39 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class SelectionReport:
-    """What was tried and chosen.
+    """The candidates that were compared and the choice between them.
 
     Attributes
     ----------
     metric : {"accuracy", "R²"}
-        What scores are.
+        The metric of all scores.
     score, spread : float
         Held-out score of the blend, and its standard error; NaN where nothing could be held out.
     supervised_score, supervised_spread : float
-        The same of the best supervised model.
+        The same for the best supervised candidate.
     chosen : str
         The family with the largest share in the decision.
     reason : str
         Why, in words.
     warnings : list of str
-        What the reader should know.
+        What the user should know.
     candidates : list of dict
-        Each setting: family, settings, score (held out), spread, agreement, steadied (what
-        decides), seconds, weight (share in the blend), supervised.
+        For each setting: family, settings, score (of held-out labels), spread, agreement, steadied
+        (the score that decides), seconds, weight (share in the blend), supervised.
     curve : list of dict
         Held-out score by the weight of a regulariser: family, reg, score, spread.
     labels, rows, columns : int
         Sizes.
     confusion : list of list of int or None
-        Held-out labels of classifiers, truth by rows.
+        Confusion matrix of the held-out labels of a classifier, true classes by rows.
     held_out : dict or None
-        Held-out targets of regressors: truth and predicted.
+        Held-out targets of a regressor: truth and predicted.
     settings : dict
-        What reproduces the model.
+        The settings that reproduce the model.
     seconds : float
-        What the fit took.
+        Time of the fit.
     refits : int
-        Calls of add_labels since, which kept the choice.
+        Number of calls of `add_labels` since, which keep the choice.
     """
 
     metric: str
@@ -95,11 +98,11 @@ class SelectionReport:
     refits: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold, with None for numbers that are not known."""
+        """Return the report as JSON types, with None for unknown numbers."""
         return plain(asdict(self))
 
     def check_loaded(self) -> None:
-        """Refuse the report of a model file that lacks what is shown of it."""
+        """Refuse the report of a model file that lacks values that are shown."""
         numbers = ("score", "spread", "agreement", "steadied", "seconds", "weight")
         for item in self.candidates:
             expect(isinstance(item["family"], str) and isinstance(item["settings"], dict))
@@ -116,15 +119,12 @@ class SelectionReport:
     def __str__(self) -> str:
         lines = [self.reason, ""]
         lines.append(f"{'family':<12}{self.metric:>10}{'agreement':>11}{'share':>8}  settings")
-        best: dict[str, dict[str, Any]] = {}
-        for candidate in self.candidates:
-            kept = best.get(candidate["family"])
-            if kept is None or candidate["steadied"] > kept["steadied"]:
-                best[candidate["family"]] = candidate
-        for family, candidate in best.items():
-            share = sum(c["weight"] for c in self.candidates if c["family"] == family)
-            settings = ", ".join(f"{k} {_short(v)}" for k, v in candidate["settings"].items())
-            score, agreement = candidate["score"], candidate["agreement"]
+        for family in dict.fromkeys(candidate["family"] for candidate in self.candidates):
+            own = [candidate for candidate in self.candidates if candidate["family"] == family]
+            best = max(own, key=lambda candidate: candidate["steadied"])
+            share = sum(candidate["weight"] for candidate in own)
+            settings = ", ".join(f"{k} {_short(v)}" for k, v in best["settings"].items())
+            score, agreement = best["score"], best["agreement"]
             lines.append(f"{family:<12}{score:>10.3f}{agreement:>11.3f}{share:>8.2f}  {settings}")
         lines += ["", *(f"Note: {message}" for message in self.warnings)]
         return "\n".join(lines).rstrip()
@@ -139,15 +139,11 @@ def make_report(
     seconds: float,
 ) -> SelectionReport:
     """Return the report of a fit; ``settings`` is the estimator."""
-    folds, candidates = selected.folds, selected.candidates
-    shares: dict[str, float] = {}
-    for candidate in candidates:
-        shares[candidate.family] = shares.get(candidate.family, 0.0) + candidate.weight
+    folds, candidates, shares = selected.folds, selected.candidates, selected.shares
     chosen = max(shares, key=lambda family: shares[family])
-    supervised = best_of([c for c in candidates if c.supervised])
-    trial = blend(folds, selected.trials, candidates)
+    supervised, trial = best_supervised(candidates), selected.blend
     blended = score(folds, trial)
-    known = bool(folds.folds)
+    confusion, held_out = _held_out(folds, trial, targets) if folds.folds else (None, None)
     return SelectionReport(
         metric="R²" if targets.classes is None else "accuracy",
         score=blended.held_out,
@@ -155,43 +151,39 @@ def make_report(
         supervised_score=supervised.held_out,
         supervised_spread=_spread(supervised, folds),
         chosen=chosen,
-        reason=_reason(settings.method, folds, candidates, chosen, shares),
+        reason=_reason(settings.method, selected, chosen),
         warnings=_warnings(settings.method, setup, targets, selected, reach),
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),
         rows=setup.rows.X.shape[0],
         columns=setup.rows.X.shape[1],
-        confusion=_confusion(folds, trial, targets) if known else None,
-        held_out=_held_out_targets(folds, trial) if known else None,
+        confusion=confusion,
+        held_out=held_out,
         settings=_settings(settings, setup),
         seconds=seconds,
     )
 
 
-def _confusion(folds: Folds, trial: Trial, targets: Targets) -> list[list[int]] | None:
-    """Return how often a held-out label of one class was taken for another, truth by rows."""
-    if folds.labels.codes is None or targets.classes is None:
-        return None
-    truth = folds.labels.codes[folds.held_out_index(len(trial.held_out))]
-    found = decisions(trial.held_out).astype(int)
-    return confusion_matrix(truth, found, labels=np.arange(len(targets.classes))).tolist()
-
-
-def _held_out_targets(folds: Folds, trial: Trial) -> dict[str, list[float]] | None:
-    """Return held-out quantities and their predictions."""
-    if folds.labels.codes is not None:
-        return None
-    truth = folds.labels.targets[folds.held_out_index(len(trial.held_out)), 0]
-    return {"truth": truth.tolist(), "predicted": trial.held_out[:, 0].tolist()}
+def _held_out(
+    folds: Folds, trial: Trial, targets: Targets
+) -> tuple[list[list[int]] | None, dict[str, list[float]] | None]:
+    """Return the confusion matrix of held-out classes, or held-out quantities and predictions."""
+    index = folds.held_out_index(len(trial.on_sample))
+    if targets.classes is None or folds.labels.codes is None:
+        truth, predicted = folds.labels.targets[index, 0], trial.held_out[:, 0]
+        return None, {"truth": truth.tolist(), "predicted": predicted.tolist()}
+    codes, found = folds.labels.codes[index], decisions(trial.held_out).astype(int)
+    every = np.arange(len(targets.classes))
+    return confusion_matrix(codes, found, labels=every).tolist(), None
 
 
 def _spread(candidate: Candidate, folds: Folds) -> float:
-    """Return the standard error of a held-out score, of an accuracy never zero."""
+    """Return the standard error of a held-out score; that of an accuracy is never zero."""
     l = max(folds.n_held_out, 1)
     if folds.labels.codes is None:
         return float(candidate.spread * np.sqrt((l + AGREEMENT_LABELS) / l))
-    p = (l * candidate.held_out + 1.0) / (l + 2.0)  # all of four right is no proof of all right
+    p = (l * candidate.held_out + 1.0) / (l + 2.0)  # four of four right does not mean all right
     return float(np.sqrt(p * (1.0 - p) / l))
 
 
@@ -211,61 +203,58 @@ def _describe(candidate: Candidate, folds: Folds) -> dict[str, Any]:
 
 def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """Return the best held-out score for each weight of the norm and each ratio γ_I/γ_A."""
+    if not folds.folds:
+        return []
+    settings = {SUPERVISED: "reg", MANIFOLD: "ratio"}
     best: dict[tuple[str, float], Candidate] = {}
     for candidate in candidates:
-        name = {SUPERVISED: "reg", MANIFOLD: "ratio"}.get(candidate.family)
-        if name is not None and folds.folds:
-            key = candidate.family, float(candidate.settings[name])
-            if key not in best or candidate.score > best[key].score:
-                best[key] = candidate
+        if candidate.family in settings:
+            key = candidate.family, float(candidate.settings[settings[candidate.family]])
+            best[key] = best_of([best.get(key, candidate), candidate])
     return [
         {"family": family, "reg": reg, "score": c.held_out, "spread": _spread(c, folds)}
         for (family, reg), c in sorted(best.items())
     ]
 
 
-def _reason(
-    method: str,
-    folds: Folds,
-    candidates: Sequence[Candidate],
-    chosen: str,
-    shares: dict[str, float],
-) -> str:
+def _reason(method: str, selected: Selected, chosen: str) -> str:
     if method != "auto":
-        return f"The decision goes to {chosen}, because method={method!r} asks for it."
-    if not folds.folds:
+        return f"The decision goes to {chosen}, because method={method!r} requires it."
+    if not selected.folds.folds:
         return (
-            "No class has two labels, so that nothing can be held out: the families share the "
-            "decision evenly. Label more rows so that they can be compared."
+            "No class has two labels, so nothing can be held out: the families share the decision "
+            "evenly. Label more rows so that they can be compared."
         )
-    order = sorted(shares, key=lambda family: -shares[family])
-    listed = ", ".join(f"{name} {shares[name]:.0%}" for name in order if shares[name] > 0.005)
-    text = f"The decision goes to {chosen}, {_WHAT[chosen]}, for the largest part: {listed}."
-    if shares[chosen] > 0.995:
-        text = f"The decision goes to {chosen}, {_WHAT[chosen]}."
-    others = [c for c in candidates if not c.supervised]
-    if others:
-        supervised, rival = best_of([c for c in candidates if c.supervised]), best_of(others)
-        text += (
-            " With held-out labels and agreement counted together, the best model that uses "
-            f"unlabelled rows scores {rival.score:.3f} and the best supervised one "
-            f"{supervised.score:.3f}, to which its standard error, "
-            f"{LEAD * supervised.spread:.3f}, is added because it is simpler."
-        )
-    return text
+    shares = selected.shares
+    text = f"The decision goes to {chosen}, {_DESCRIPTIONS[chosen]}"
+    if shares[chosen] <= 0.995:
+        order = sorted(shares, key=lambda family: -shares[family])
+        listed = ", ".join(f"{name} {shares[name]:.0%}" for name in order if shares[name] > 0.005)
+        text += f", for the largest part: {listed}"
+    others = [c for c in selected.candidates if not c.supervised]
+    if not others:
+        return f"{text}."
+    supervised = best_supervised(selected.candidates)
+    return (
+        f"{text}. With held-out labels and agreement counted together, the best model that uses "
+        f"unlabelled rows scores {best_of(others).score:.3f} and the best supervised one "
+        f"{supervised.score:.3f}, to which its standard error, {LEAD * supervised.spread:.3f}, is "
+        "added because it is simpler."
+    )
 
 
 def _warnings(
     method: str, setup: Setup, targets: Targets, selected: Selected, reach: np.ndarray
 ) -> list[str]:
+    """Return what the user should know about labels, rows and the selection."""
     found, folds = [], selected.folds
     others = [c for c in selected.candidates if not c.supervised]
     if folds.folds and others and method == "auto":
-        supervised = best_of([c for c in selected.candidates if c.supervised])
+        supervised = best_supervised(selected.candidates)
         if best_of(others).score < supervised.score - supervised.spread:
             found.append(
                 "unlabelled rows hurt here: every model that uses them does worse than the "
-                "supervised one, which was taken"
+                "supervised one, which was chosen"
             )
     found += _unreached(reach)
     if folds.labels.codes is not None and targets.classes is not None:
@@ -275,7 +264,7 @@ def _warnings(
             found.append(f"classes with a single label are never held out: {names}")
     l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
     if l > limits.MOST_LABELS:
-        found.append(f"with {l} labels only models that see the labelled rows alone are tried")
+        found.append(f"with {l} labels only models that use the labelled rows alone are tried")
     elif method == "auto" and l * used > limits.GRAPH_WORK:
         found.append(f"with {l} labels of {used} rows the graph alone is not tried")
     if targets.labelled.all():
@@ -293,15 +282,12 @@ def _warnings(
 
 def _unreached(reach: np.ndarray) -> list[str]:
     lost = int((~reach).sum())
-    if lost == 0:
-        return []
-    return [
-        f"{lost} of {len(reach)} rows lie in parts of the graph {_NO_LABEL}; suggest() names some"
-    ]
+    message = f"{lost} of {len(reach)} rows lie in parts of the graph {_NO_LABEL}"
+    return [f"{message}; suggest() names some"] if lost else []
 
 
 def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) -> SelectionReport:
-    """Return the report of a model that was given more labels: what is still true of it."""
+    """Return the report of a model after `add_labels`, without what is no longer true."""
     kept = [message for message in report.warnings if _NO_LABEL not in message]
     confusion = report.confusion
     if confusion is not None and len(confusion) != len(targets.classes):  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Rows as the candidates of the default see them: duplicates once, up to a limit, scaled.
+"""The rows that the candidates of the default see: without duplicates, up to a limit, scaled.
 
-Looks at which rows are labelled, never at their labels.
+Knows which rows are labelled, and not their labels.
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ from . import limits
 from .scaling import RowScaling, learn_scaling
 
 
+def uncached_state(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, for pickles that leave out its cached properties."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 @dataclass(frozen=True)
 class UsedRows:
-    """Training rows, and which of them the candidates see.
+    """The training rows, and which of them the candidates see.
 
     Attributes
     ----------
@@ -30,7 +35,7 @@ class UsedRows:
     index : ndarray of int
         The rows in use, ascending.
     representative : ndarray of int, shape (n,)
-        For each row the one that stands for it: itself, or the first of its duplicates.
+        The representative of each row: itself, or the first of its duplicates.
     scaling : RowScaling
         How rows are scaled.
     """
@@ -40,7 +45,7 @@ class UsedRows:
     representative: np.ndarray
     scaling: RowScaling
 
-    #: Arrays that follow from the fields; files hold a reference in their place.
+    #: Arrays that follow from the fields; a file contains references in their place.
     DERIVED: ClassVar[tuple[str, ...]] = ("scaled",)
 
     @cached_property
@@ -51,11 +56,11 @@ class UsedRows:
 
     @property
     def n_duplicates(self) -> int:
-        """Rows for which another one stands."""
+        """Rows that another one represents."""
         return int(np.sum(self.representative != np.arange(len(self.representative))))
 
     def including(self, index: np.ndarray) -> UsedRows:
-        """Return rows of which these are in use as well."""
+        """Return the rows with these in use as well."""
         representative = self.representative.copy()
         representative[index] = index
         return replace(self, index=np.union1d(self.index, index), representative=representative)
@@ -68,22 +73,18 @@ class UsedRows:
             expect(len(index) > 1 and index.min() >= 0 and index.max() < n)
         expect(bool(np.all(np.diff(self.index) > 0)) and len(self.representative) == n)
         expect(self.scaling.factor.shape in ((1,), (d,)))
-        expect(self.scaling.center is None or self.scaling.center.shape == (d,))
-        numbers = self.X.data if sp.issparse(self.X) else self.X
+        sparse, center = sp.issparse(self.X), self.scaling.center
+        expect(sparse if center is None else not sparse and center.shape == (d,))
+        numbers = self.X.data if sparse else self.X
         expect(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+    __getstate__ = uncached_state
 
 
 def choose_rows(X: Any, labelled: np.ndarray, *, all_rows: bool, seed: int) -> UsedRows:
-    """Return the rows to use: those labelled, and others, duplicates once, up to a limit.
+    """Return the rows to use: all labelled ones, and others without duplicates up to a limit.
 
-    ``all_rows`` keeps every row, for a graph that the user gave.
+    ``all_rows`` keeps every row, as a graph of the user requires.
     """
     n, scaling = X.shape[0], learn_scaling(X)
     if all_rows:
@@ -105,16 +106,16 @@ class ScaledInput(Predictor):
     Attributes
     ----------
     scaling : RowScaling
-        Applied to rows first.
+        Scales the rows.
     function : Predictor
-        Of what it gives.
+        The function of scaled rows.
     """
 
     scaling: RowScaling
     function: Predictor
 
     def values(self, X: Any) -> np.ndarray:
-        """Return the values on rows as they were given."""
+        """Return the values on rows that are not scaled yet."""
         return self.function.values(self.scaling.apply(X))
 
     def times(self, factor: float) -> ScaledInput:

@@ -1,7 +1,7 @@
-"""The scale of rows: columns on a common scale, or text of unit length.
+"""Scaling of rows: columns on a common scale, or text of unit length.
 
-Looks at rows alone, never at labels. What is learnt is a few numbers per column, which are applied
-to new rows as well.
+The scaling depends on the rows alone, not on labels. It is a few numbers per column, which are
+applied to new rows as well.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from sklearn.preprocessing import normalize
 from ..arrays.packing import expect
 
 SCALINGS = ("common", "columns", "text", "counts")
-#: Ratio of the ranges of columns (95th to 5th of a hundred) above which they have different units.
-_UNITS = 20.0
-#: Rows from which ranges and counts are learnt.
-_LOOKED_AT = 20_000
+#: Ratio of the 95th to the 5th percentile of the columns' ranges above which their units differ.
+_MOST_RATIO = 20.0
+#: The most rows from which ranges are learnt.
+_MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,14 @@ class RowScaling:
     Attributes
     ----------
     kind : {"common", "columns", "text", "counts"}
-        "common": one factor for all columns, which have one unit, as pixels have. "columns": each
-        column has unit variance. "text": sparse rows without negative values, of unit length.
-        "counts": the same after log(1 + count) times the inverse document frequency.
+        "common": one factor for all columns, which have the same unit, as pixels have. "columns":
+        one factor for each, to equal variance. "text": sparse rows without negative values, scaled
+        to unit length. "counts": the same after log(1 + count) times the inverse document
+        frequency.
     center : ndarray of shape (d,) or None
         Subtracted from dense rows; None for sparse ones.
     factor : ndarray of shape (d,) or (1,)
-        Multiplies the columns.
+        Factors of the columns.
     """
 
     kind: str
@@ -48,8 +49,6 @@ class RowScaling:
             X = X.toarray() if sp.issparse(X) else X
             dtype = X.dtype if X.dtype.kind == "f" else np.float64
             return (X - self.center.astype(dtype)) * self.factor.astype(dtype)
-        if not sp.issparse(X):
-            X = sp.csr_matrix(X)
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         if self.kind == "common":
@@ -75,27 +74,32 @@ def learn_scaling(X: Any) -> RowScaling:
     X : ndarray or CSR matrix of shape (n, d)
         All rows.
     """
-    n = X.shape[0]
-    some = X[:: -(-n // _LOOKED_AT)]
-    if sp.issparse(X):
-        values = some.data
-        if len(values) == 0 or values.min() < 0:
-            length = np.sqrt(float(np.square(values).sum()) / max(some.shape[0], 1))
-            return RowScaling("common", None, np.array([1.0 / max(length, 1e-150)]))
-        if values.max() <= 1 or not np.all(values == np.rint(values)):
-            return RowScaling("text", None, np.ones(1))
-        seen = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
-        return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + seen)) + 1.0)
+    some = X[:: -(-X.shape[0] // _MOST_ROWS)]
+    return _sparse_scaling(X, some) if sp.issparse(X) else _dense_scaling(X, some)
+
+
+def _sparse_scaling(X: Any, some: Any) -> RowScaling:
+    n, values = X.shape[0], some.data
+    if len(values) == 0 or values.min() < 0:
+        length = np.sqrt(float(np.square(values).sum()) / max(some.shape[0], 1))
+        return RowScaling("common", None, np.array([1.0 / max(length, 1e-150)]))
+    if values.max() <= 1 or not np.all(values == np.rint(values)):
+        return RowScaling("text", None, np.ones(1))
+    n_documents = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
+    return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
+
+
+def _dense_scaling(X: np.ndarray, some: np.ndarray) -> RowScaling:
     center = X.mean(axis=0, dtype=np.float64)
     spread = some.std(axis=0, dtype=np.float64)
-    moving = spread > 1e-12 * np.maximum(np.abs(center), 1e-300)
-    if not moving.any():
+    varies = spread > 1e-12 * np.maximum(np.abs(center), 1e-300)
+    if not varies.any():
         return RowScaling("common", center, np.ones(1))
-    ranges = (some.max(axis=0) - some.min(axis=0)).astype(np.float64)[moving]
+    ranges = (some.max(axis=0) - some.min(axis=0)).astype(np.float64)[varies]
     low = np.percentile(ranges, 5, method="lower")
-    if np.percentile(ranges, 95, method="higher") <= _UNITS * low:
+    if np.percentile(ranges, 95, method="higher") <= _MOST_RATIO * low:
         length = float(np.sqrt((spread**2).sum()))
         return RowScaling("common", center, np.array([1.0 / length]))
     factor = np.zeros(X.shape[1])
-    factor[moving] = 1.0 / (spread[moving] * np.sqrt(moving.sum()))
+    factor[varies] = 1.0 / (spread[varies] * np.sqrt(varies.sum()))
     return RowScaling("columns", center, factor)

@@ -1,18 +1,18 @@
 """Scores of the candidates over the labelled rows alone, and their shares in the decision.
 
-With a handful of labels held-out accuracy alone says little, and much of what it says is luck. Each
-candidate is therefore judged by a second quantity, which needs no labels: whether the models of
-different folds agree on unlabelled rows. A model cannot be right where its copies disagree.
-Agreement beyond chance counts as `AGREEMENT_LABELS` labels beside those held out.
+With few labels, held-out accuracy alone is mostly chance. Each candidate is therefore also judged
+by a quantity that needs no labels: how far the models of different folds agree on unlabelled rows.
+A model cannot be right where its copies disagree. Agreement beyond chance counts as much as
+`AGREEMENT_LABELS` held-out labels.
 
-Supervised candidates are the simpler ones: they get a standard error more. Candidates within about
-a standard error of the best share the decision, so that chance between equals does not decide.
+Supervised candidates are simpler and get a bonus of one standard error. Candidates within about a
+standard error of the best share the decision, so that chance does not decide between equals.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,26 +20,27 @@ import numpy as np
 
 from ..estimators.calibration import fit_temperature
 from ..solvers import decisions
-from .families import MARGIN, SUPERVISED, LinearSetting
+from .families import SUPERVISED
 from .labels import Labels
 
-#: Labels that the agreement of fold models counts for.
+#: Held-out labels that the agreement of fold models is worth.
 AGREEMENT_LABELS = 8.0
-#: Standard errors by which candidates with unlabelled rows must win over supervised ones.
+#: Standard errors by which candidates that use unlabelled rows must beat supervised ones.
 LEAD = 1.0
-#: The least variance of a score: that of an accuracy of 99 %.
+#: The smallest variance of a score: that of an accuracy of 99 %.
 _LEAST_VARIANCE = 0.01
-#: Shares of the blend below this are left out.
+#: Shares of the blend below this are set to zero.
 LEAST_SHARE = 0.02
-#: Folds at most, least number of fold models, and those of families that are slow to fit.
+#: The most folds, the least number of fold models, and that of families that are slow to fit.
 FOLDS, FOLD_MODELS, SLOW_FOLD_MODELS = 5, 10, 5
 
+#: Indices among the labels: those to learn from, and those held out.
 Fold = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What the fold models of one setting predict.
+    """The predictions of the fold models of one setting.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class Trial:
     on_sample : ndarray of shape (folds, s, c)
         Values of the fold models on a sample of unlabelled rows.
     seconds : float
-        What trying it took.
+        Time of the trial.
     """
 
     family: str
@@ -71,9 +72,9 @@ class Candidate:
     family, settings, seconds
         As in `Trial`.
     score, spread : float
-        Score that decides, of held-out labels and agreement together, and its standard error.
+        Score that decides, from held-out labels and agreement together, and its standard error.
     held_out : float
-        The held-out score alone.
+        Score of the held-out labels alone.
     agreement : float
         Agreement of the fold models alone.
     weight : float
@@ -94,7 +95,7 @@ class Candidate:
 
     @property
     def supervised(self) -> bool:
-        """Whether it sees labelled rows only."""
+        """Whether it uses labelled rows only."""
         return self.family == SUPERVISED
 
     @property
@@ -105,15 +106,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Folds:
-    """On what candidates are compared.
+    """The labels, folds and rows by which candidates are compared.
 
     Attributes
     ----------
     labels : Labels
-        The labelled rows that are used for the selection.
+        The labels that are used for the selection.
     folds : list of Fold
-        Indices among them: to learn from, and held out.
-    sample : ndarray
+        The folds; empty where no label can be held out.
+    sample : ndarray of int
         Rows on which fold models are compared.
     """
 
@@ -121,82 +122,60 @@ class Folds:
     folds: list[Fold]
     sample: np.ndarray
 
-    def held_out_index(self, count: int) -> np.ndarray:
-        """Return the indices of the first ``count`` labels held out, fold by fold."""
-        index = [test for _, test in self.folds]
-        return np.concatenate(index)[:count] if index else np.zeros(0, dtype=int)
+    def held_out_index(self, n_folds: int) -> np.ndarray:
+        """Return the indices of the labels that the first folds hold out, fold by fold."""
+        index = [test for _, test in self.folds[:n_folds]]
+        return np.concatenate([np.zeros(0, dtype=int), *index])
 
     @property
     def n_held_out(self) -> int:
         """How many labels are held out, each counted once."""
-        return len(np.unique(self.held_out_index(sum(len(test) for _, test in self.folds))))
+        return len(np.unique(self.held_out_index(len(self.folds))))
 
-    def run_linear(self, settings: Iterator[LinearSetting]) -> Iterator[Trial]:
-        """Yield trials of settings that are linear in the labels."""
+    def run(self, settings: Iterable[Any], *, slow: bool = False) -> Iterator[Trial]:
+        """Yield the trial of each setting of a family; slow ones are tried on fewer folds."""
+        folds, c = self._first_folds() if slow else self.folds, self.labels.targets.shape[1]
         start = time.perf_counter()
         for setting in settings:
-            held_out, on_sample = [], []
-            R, t, A = setting.reduction.R, setting.reduction.t, setting.on_sample
-            for train, test in self.folds:
-                c, b = setting.solve(self.labels, train)
-                held_out.append(R[np.ix_(test, train)] @ c + np.outer(t[test], b))
-                on_sample.append(A[:, train] @ c + np.outer(A[:, -1], b))
-            yield self._trial(setting.family, setting.settings, held_out, on_sample, start)
+            found = [setting.fold_values(self.labels, train, test) for train, test in folds]
+            held_out = np.vstack([np.zeros((0, c)), *(of_test for of_test, _ in found)])
+            on_sample = np.array([of_sample for _, of_sample in found])
+            on_sample = on_sample.reshape(len(folds), len(self.sample), c)
+            seconds = time.perf_counter() - start
+            yield Trial(setting.family, setting.settings, held_out, on_sample, seconds)
             start = time.perf_counter()
 
-    def run_margin(self, family: Any, X: Any) -> Iterator[Trial]:
-        """Yield trials of a family that is fitted again for each fold; X are its rows."""
-        folds = self.folds[: max(SLOW_FOLD_MODELS, self._splits())]
-        for settings in family.settings():
-            start = time.perf_counter()
-            held_out, on_sample = [], []
-            for train, test in folds:
-                function = family.fit_fold(settings, self.labels, train)
-                held_out.append(function.values(X[self.labels.index[test]]))
-                on_sample.append(function.values(X[self.sample]))
-            yield self._trial(MARGIN, settings, held_out, on_sample, start)
+    def _first_folds(self) -> list[Fold]:
+        """Return the first folds that hold out every label, or all folds if none do."""
+        for number in range(SLOW_FOLD_MODELS, len(self.folds)):
+            if len(np.unique(self.held_out_index(number))) == len(self.labels.index):
+                return self.folds[:number]
+        return self.folds
 
-    def _splits(self) -> int:
-        """Return how many folds hold every label out once."""
-        seen = np.zeros(len(self.labels.index), dtype=bool)
-        for number, (_, test) in enumerate(self.folds, start=1):
-            seen[test] = True
-            if seen.all():
-                return number
-        return len(self.folds)
+    def fit_temperature(self, trial: Trial) -> float:
+        """Return the factor of a trial's values in probabilities; 1 where it is not known.
 
-    def _trial(
-        self, family: str, settings: dict, held_out: list, on_sample: list, start: float
-    ) -> Trial:
-        columns = self.labels.targets.shape[1]
-        return Trial(
-            family,
-            settings,
-            np.vstack(held_out) if held_out else np.zeros((0, columns)),
-            np.array(on_sample).reshape(len(on_sample), len(self.sample), columns),
-            time.perf_counter() - start,
-        )
-
-    def fit_temperature(self, held_out: np.ndarray) -> float:
-        """Return the factor of held-out values; a label held out several times counts once."""
-        assert self.labels.codes is not None
-        index = self.held_out_index(len(held_out))
+        A label that is held out several times counts once.
+        """
+        if self.labels.codes is None or not self.folds:
+            return 1.0
+        index = self.held_out_index(len(trial.on_sample))
         weights = np.full(len(index), len(np.unique(index)) / len(index))
-        return fit_temperature(held_out, self.labels.codes[index], weights)
+        return fit_temperature(trial.held_out, self.labels.codes[index], weights)
 
 
 @dataclass(frozen=True)
 class Selected:
-    """What was tried and chosen.
+    """The candidates that were compared, and how.
 
     Attributes
     ----------
     folds : Folds
-        On what candidates were compared.
+        The folds on which they were tried.
     trials : list of Trial
-        What their fold models predict.
+        The predictions of their fold models.
     candidates : list of Candidate
-        The same with scores and shares.
+        The same settings with scores and shares.
     """
 
     folds: Folds
@@ -204,23 +183,33 @@ class Selected:
     candidates: list[Candidate]
 
     @property
-    def temperature(self) -> float:
-        """Factor of the blend's values in probabilities of classes."""
-        if self.folds.labels.codes is None or not self.folds.folds:
-            return 1.0
-        held_out = blend(self.folds, self.trials, self.candidates).held_out
-        return self.folds.fit_temperature(held_out)
+    def blend(self) -> Trial:
+        """The weighted sum of the candidates as a trial."""
+        pairs = zip(self.trials, self.candidates, strict=True)
+        used = [(trial, candidate.factor) for trial, candidate in pairs if candidate.weight > 0]
+        n_folds = min(len(trial.on_sample) for trial, _ in used)
+        n_held_out = len(self.folds.held_out_index(n_folds))
+        held_out = np.zeros((n_held_out, used[0][0].held_out.shape[1]))
+        on_sample = np.zeros((n_folds, *used[0][0].on_sample.shape[1:]))
+        for trial, factor in used:
+            held_out += factor * trial.held_out[:n_held_out]
+            on_sample += factor * trial.on_sample[:n_folds]
+        return Trial("blend", {}, held_out, on_sample)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares of the families in the decision."""
+        shares: dict[str, float] = {}
+        for candidate in self.candidates:
+            shares[candidate.family] = shares.get(candidate.family, 0.0) + candidate.weight
+        return shares
 
 
 def judge(folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     """Return the candidates of all trials, scored, with their shares in the decision."""
-    candidates = []
-    for trial in trials:
-        candidate = score(folds, trial)
-        if folds.labels.codes is not None and folds.folds:
-            temperature = folds.fit_temperature(trial.held_out)
-            candidate = replace(candidate, temperature=temperature)
-        candidates.append(candidate)
+    candidates = [
+        replace(score(folds, trial), temperature=folds.fit_temperature(trial)) for trial in trials
+    ]
     weights = _shares(candidates) if folds.folds else _even_shares(candidates)
     return [replace(c, weight=float(w)) for c, w in zip(candidates, weights, strict=True)]
 
@@ -236,75 +225,74 @@ def best_of(candidates: Sequence[Candidate]) -> Candidate:
     return max(candidates, key=lambda candidate: candidate.score)
 
 
-def blend(folds: Folds, trials: Sequence[Trial], candidates: Sequence[Candidate]) -> Trial:
-    """Return the weighted sum of the candidates as a trial."""
-    pairs = [(t, c.factor) for t, c in zip(trials, candidates, strict=True) if c.weight > 0]
-    n_folds = min(len(trial.on_sample) for trial, _ in pairs)
-    count = sum(len(test) for _, test in folds.folds[:n_folds])
-    held_out = np.zeros((count, folds.labels.targets.shape[1]))
-    on_sample = np.zeros((n_folds, *pairs[0][0].on_sample.shape[1:]))
-    for trial, factor in pairs:
-        held_out += factor * trial.held_out[:count]
-        on_sample += factor * trial.on_sample[:n_folds]
-    return Trial("blend", {}, held_out, on_sample)
+def best_supervised(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the supervised candidate of the highest score."""
+    return best_of([candidate for candidate in candidates if candidate.supervised])
 
 
 def score(folds: Folds, trial: Trial) -> Candidate:
     """Return a trial with its scores."""
-    index = folds.held_out_index(len(trial.held_out))
-    if folds.labels.codes is None:
-        return _score_quantities(folds, trial, index)
-    return _score_classes(folds, trial, index, folds.labels.codes)
-
-
-def _score_classes(folds: Folds, trial: Trial, index: np.ndarray, codes: np.ndarray) -> Candidate:
-    """Accuracy on held-out labels, together with agreement beyond chance."""
-    c = max(folds.labels.targets.shape[1], 2)
+    index = folds.held_out_index(len(trial.on_sample))
     l = len(np.unique(index))
-    right = decisions(trial.held_out) == codes[index]
-    held_out = float(right.mean()) if len(right) else np.nan
-    votes = decisions(trial.on_sample.reshape(-1, trial.on_sample.shape[2]))
-    agreement = beyond_chance(votes.astype(int).reshape(trial.on_sample.shape[:2]), c)
-    known, total = l * held_out if l else 0.0, l + AGREEMENT_LABELS
-    p = float(known + AGREEMENT_LABELS * agreement) / total
-    spread = float(np.sqrt(max(p * (1.0 - p), _LEAST_VARIANCE) / total))
-    return Candidate(trial.family, trial.settings, trial.seconds, p, spread, held_out, agreement)
-
-
-def _score_quantities(folds: Folds, trial: Trial, index: np.ndarray) -> Candidate:
-    """R² of held-out targets, together with the share of variance on which models agree."""
-    targets = folds.labels.targets[:, 0]
-    variance = float(np.var(targets)) or 1.0
-    l = len(np.unique(index))
-    squares = (trial.held_out[:, 0] - targets[index]) ** 2 / variance
-    held_out = 1.0 - (float(squares.mean()) if len(squares) else np.nan)
-    votes = trial.on_sample[:, :, 0]
-    compared = len(votes) > 1 and votes.shape[1] > 0
-    noise = float(votes.var(axis=0, ddof=1).mean()) / variance if compared else 1.0
-    agreement, total = 1.0 - noise, l + AGREEMENT_LABELS
-    known = l * held_out if l else 0.0
-    combined = float(known + AGREEMENT_LABELS * agreement) / total
-    deviation = float(squares.std()) if len(squares) else 1.0
-    spread = max(deviation, 0.01) / np.sqrt(total)
+    measure = _score_quantities if folds.labels.codes is None else _score_classes
+    held_out, agreement, combined, spread = measure(folds.labels, trial, index, l)
     return Candidate(
         trial.family, trial.settings, trial.seconds, combined, spread, held_out, agreement
     )
 
 
+def _score_classes(
+    labels: Labels, trial: Trial, index: np.ndarray, l: int
+) -> tuple[float, float, float, float]:
+    """Return accuracy, agreement of fold models, both combined, and the standard error."""
+    assert labels.codes is not None
+    right = decisions(trial.held_out) == labels.codes[index]
+    held_out = float(right.mean()) if len(right) else np.nan
+    votes = decisions(trial.on_sample.reshape(-1, trial.on_sample.shape[2]))
+    votes = votes.astype(int).reshape(trial.on_sample.shape[:2])
+    agreement = beyond_chance(votes, max(labels.targets.shape[1], 2))
+    p = _combine(l, held_out, agreement)
+    spread = np.sqrt(max(p * (1.0 - p), _LEAST_VARIANCE) / (l + AGREEMENT_LABELS))
+    return held_out, agreement, p, float(spread)
+
+
+def _score_quantities(
+    labels: Labels, trial: Trial, index: np.ndarray, l: int
+) -> tuple[float, float, float, float]:
+    """Return R², the share of variance on which fold models agree, both combined, and its error."""
+    targets = labels.targets[:, 0]
+    variance = float(np.var(targets)) or 1.0
+    squares = (trial.held_out[:, 0] - targets[index]) ** 2 / variance
+    held_out, deviation = np.nan, 1.0
+    if l:
+        held_out, deviation = 1.0 - float(squares.mean()), float(squares.std())
+    values = trial.on_sample[:, :, 0]
+    compared = len(values) > 1 and values.shape[1] > 0
+    agreement = 1.0 - float(values.var(axis=0, ddof=1).mean()) / variance if compared else 0.0
+    combined = _combine(l, held_out, agreement)
+    return held_out, agreement, combined, max(deviation, 0.01) / np.sqrt(l + AGREEMENT_LABELS)
+
+
+def _combine(l: int, held_out: float, agreement: float) -> float:
+    """Return the mean of the held-out score of l labels and of the agreement."""
+    known = l * held_out if l else 0.0
+    return float(known + AGREEMENT_LABELS * agreement) / (l + AGREEMENT_LABELS)
+
+
 def _even_shares(candidates: Sequence[Candidate]) -> list[float]:
-    """Return the same share for each family, where nothing can be held out."""
+    """Return the same share for each family, for labels of which none can be held out."""
     families = [candidate.family for candidate in candidates]
     return [1.0 / families.count(family) / len(set(families)) for family in families]
 
 
 def _shares(candidates: Sequence[Candidate]) -> np.ndarray:
     """Return the shares of scored candidates."""
-    supervised = best_of([c for c in candidates if c.supervised])
-    standing = np.array([c.score + LEAD * supervised.spread * c.supervised for c in candidates])
-    best = candidates[int(standing.argmax())]
-    weights = np.exp((standing - standing.max()) / best.spread)
+    bonus = LEAD * best_supervised(candidates).spread
+    scores = np.array([c.score + bonus * c.supervised for c in candidates])
+    best = candidates[int(scores.argmax())]
+    weights = np.exp((scores - scores.max()) / best.spread)
     names = np.array([c.family for c in candidates])
-    for family in dict.fromkeys(names):  # many good settings of a family are hardly wiser
+    for family in dict.fromkeys(names):  # n equal settings of a family count as √n
         own = names == family
         weights[own] *= np.linalg.norm(weights[own]) / weights[own].sum()
     weights /= weights.sum()
@@ -340,7 +328,7 @@ def make_folds(codes: np.ndarray | None, l: int, seed: int) -> list[Fold]:
 
 
 def beyond_chance(votes: np.ndarray, c: int) -> float:
-    """Return the mean agreement of fold models, 1/c where it is no more than chance.
+    """Return the mean agreement of fold models, 1/c where it is at most that of chance.
 
     A model that puts all rows into one class agrees with its copies and has learnt nothing.
     """

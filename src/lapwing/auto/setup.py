@@ -1,11 +1,11 @@
-"""What a fit of the default stands on: rows in use, their graph, and the families over them.
+"""The rows in use, their graph and the families over them: all that does not depend on labels.
 
-It does not depend on the labels' values, so that more labels can be given later. Knows no scores.
+So it is kept when labels are added. Knows no scores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays.packing import expect
 from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
+from ..kernels import resolve_gamma
 from ..plan import DefaultPlan
 from . import limits
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
@@ -21,7 +22,7 @@ from .graph_family import GraphFamily
 from .labels import Labels
 from .manifold_family import ManifoldFamily
 from .margin_family import MarginFamily
-from .rows import UsedRows
+from .rows import UsedRows, uncached_state
 from .supervised_family import SupervisedFamily
 
 
@@ -36,9 +37,9 @@ class Setup:
     graph : KNNGraph
         Their graph.
     landmarks : ndarray of int
-        Indices among the rows in use that are landmarks in any case: the first labelled ones.
+        Rows in use that are landmarks in any case: those labelled in the first fit.
     seed : int
-        For samples, folds and landmarks.
+        Seed of samples, folds and landmarks.
     """
 
     rows: UsedRows
@@ -50,11 +51,12 @@ class Setup:
     def families(self) -> dict[str, Any]:
         """The families over the rows in use, by name; they keep what they have computed."""
         X = self.rows.scaled
+        gamma = resolve_gamma("median", X)
         return {
-            SUPERVISED: SupervisedFamily(X),
+            SUPERVISED: SupervisedFamily(X, gamma),
             GRAPH: GraphFamily(X, self.graph),
-            MANIFOLD: ManifoldFamily(X, self.graph, self.landmarks, self.seed),
-            MARGIN: MarginFamily(X, self.seed),
+            MANIFOLD: ManifoldFamily(X, gamma, self.graph, self.landmarks, self.seed),
+            MARGIN: MarginFamily(X, gamma, self.seed),
         }
 
     def including(self, index: np.ndarray) -> Setup:
@@ -73,23 +75,21 @@ class Setup:
         expect(self.landmarks.dtype.kind == "i" and self.landmarks.ndim == 1)
         expect(len(self.landmarks) == 0 or 0 <= self.landmarks.min() <= self.landmarks.max() < n)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+    __getstate__ = uncached_state
 
 
 def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int) -> list[str]:
-    """Return the families that are tried: the supervised one always, and alone if so."""
+    """Return the names of the families to try, the supervised one always."""
     if method != "auto":
         return list(dict.fromkeys([SUPERVISED, method]))
-    l = len(labels.index)
-    if l in (n_rows, 0) or l > limits.MOST_LABELS:
+    l, c = labels.targets.shape
+    if l == n_rows or l > limits.MOST_LABELS:
         return [SUPERVISED]
-    tried = [SUPERVISED]
-    tried += [GRAPH] if l * n_rows <= limits.GRAPH_WORK else []
-    tried += [MANIFOLD] if plan.manifold_fits else []
-    few_classes = labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES
-    return [*tried, MARGIN] if few_classes and plan.margin_fits else tried
+    few_classes = labels.codes is not None and c <= limits.MARGIN_CLASSES
+    worthwhile = {
+        SUPERVISED: True,
+        GRAPH: l * n_rows <= limits.GRAPH_WORK,
+        MANIFOLD: plan.manifold_fits,
+        MARGIN: plan.margin_fits and few_classes,
+    }
+    return [family for family, tried in worthwhile.items() if tried]

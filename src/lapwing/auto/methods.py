@@ -1,11 +1,10 @@
-"""What both default estimators offer after a fit: suggestions, a map of the rows, files.
+"""Methods that both default estimators have: suggestions, a map of the rows, files.
 
-Functions of a fitted estimator; the public classes take them as methods.
+They are functions of a fitted estimator, which the public classes take as methods.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..arrays.packing import expect
-from .families import FAMILIES, known_settings
+from .families import FAMILIES, are_known
 from .report import SelectionReport
 from .selection import Candidate
 from .setup import Setup
@@ -22,15 +21,16 @@ from .suggestions import map_rows, worth_labelling
 
 
 def suggest(self: Any, n: int = 10) -> np.ndarray:
-    """Return training rows that are most worth labelling next, the best first.
+    """Return the training rows that are most worth labelling next, the best first.
 
-    Rows about which the model is not sure, that represent many others, and that differ from
-    each other. Rows that no label reaches come first, one of each large part of the graph.
+    These are rows that the model is uncertain about, that represent many others, and that differ
+    from each other. Rows that no label reaches come first, one of each large component of the
+    graph.
 
     Parameters
     ----------
     n : int, default=10
-        How many.
+        Number of rows.
 
     Returns
     -------
@@ -50,25 +50,21 @@ def save(self: Any, path: str | Path, extra: dict[str, Any] | None = None) -> No
     Parameters
     ----------
     path : str or Path
-        Where. An older file is replaced once the new one is complete.
+        Where to write. An older file is replaced once the new one is complete.
     extra : dict, optional
-        Anything JSON can hold; `lapwing.load` puts it into ``extra_``.
+        Values that JSON can represent; `lapwing.load` puts them into ``extra_``.
     """
     persistence.save(self, path, extra)
 
 
-def _row_map(self: Any) -> tuple[np.ndarray, str]:
+def row_map(self: Any) -> tuple[np.ndarray, str]:
+    """Coordinates of the training rows in the plane, and what they show."""
     check_is_fitted(self, "predictor_")
     rows = self._setup.rows
     points, kind = map_rows(rows.scaled, self._setup.graph)
     whole = np.full((rows.X.shape[0], 2), np.nan)
     whole[rows.index] = points
     return whole[rows.representative], kind
-
-
-def row_map() -> cached_property:
-    """Return a property: coordinates of the training rows in the plane, and what they show."""
-    return cached_property(_row_map)
 
 
 def map_points(self: Any) -> np.ndarray:
@@ -82,7 +78,7 @@ def map_kind(self: Any) -> str:
 
 
 def check_candidates(model: Any) -> None:
-    """Refuse a model file with settings that no family tries: they may take forever."""
+    """Refuse a model file with settings that no family tries: a fit might take forever."""
     expect(model.method == "auto" or model.method in FAMILIES)
     expect(isinstance(model._setup, Setup) and isinstance(model.report_, SelectionReport))
     n = model._setup.rows.X.shape[0]
@@ -90,5 +86,5 @@ def check_candidates(model: Any) -> None:
     expect(bool(np.isin(model.labelled_, model._setup.rows.index).all()))
     for candidate in model.candidates_:
         expect(isinstance(candidate, Candidate))
-        expect(known_settings(candidate.family, candidate.settings))
+        expect(are_known(candidate.family, candidate.settings))
         expect(0.0 <= candidate.weight <= 1.0 and 0.0 < candidate.temperature < np.inf)
