@@ -19,7 +19,7 @@ from .kernel_choice import resolve_kernel
 from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
 from .parameters import check_positive, check_share
-from .rows import Rows, check_new_rows
+from .rows import Rows
 from .run import Solution, held_out_values, run_solver
 from .solution_path import (
     BLOCK_ENTRIES,
@@ -236,7 +236,7 @@ class LapSVCPath(Classifier):
             return self._values(X)
         check_is_fitted(self, "predictor_")
         lambdas = self._check_lambdas(lam)
-        X = check_new_rows(self, X)
+        X = self._new_rows(X)
         multipliers, b = self._functions.at(lambdas)
         coefficients = self._functions.coefficients
         if np.ndim(lam) == 0:
