@@ -17,7 +17,7 @@ from helpers import reference
 from helpers.data import gaussian, one_vs_rest
 from lapwing import KNNGraph, LapSVC, LapSVCPath
 from lapwing.arrays.packing import pack, unpack
-from lapwing.estimators.class_paths import ClassPaths, PathFunctions
+from lapwing.estimators.solution_path import ClassPaths, PathFunctions
 from lapwing.solvers import SolutionPath
 
 N = 60

@@ -2,12 +2,9 @@
 
 from .anchor_graph import AnchorGraphClassifier
 from .eigenfunction import EigenfunctionClassifier
-from .laperls_classifier import LapERLSClassifier
-from .laperls_regressor import LapERLSRegressor
-from .lapesvc import LapESVC
-from .lapesvr import LapESVR
-from .laprls_classifier import LapRLSClassifier
-from .laprls_regressor import LapRLSRegressor
+from .laperls import LapERLSClassifier, LapERLSRegressor
+from .lapesvm import LapESVC, LapESVR
+from .laprls import LapRLSClassifier, LapRLSRegressor
 from .lapsvc import LapSVC
 from .lapsvc_path import LapSVCPath
 from .lapsvr import LapSVR

@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.threads import row_blocks
 from ..plan import Sizes, plan_path
-from .class_paths import PathFunctions
 from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
 from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
 from .parameters import check_positive, check_share
-from .path_problem import (
+from .rows import Rows
+from .run import Solution, held_out_values, run_solver
+from .solution_path import (
     BLOCK_ENTRIES,
+    PathFunctions,
     choose_lambda,
     decide_each,
     follow_paths,
@@ -29,8 +31,6 @@ from .path_problem import (
     step_at,
     with_midpoints,
 )
-from .rows import Rows, check_new_rows
-from .run import Solution, held_out_values, run_solver
 from .targets import Targets, labelled_rows
 
 
@@ -236,7 +236,7 @@ class LapSVCPath(Classifier):
             return self._values(X)
         check_is_fitted(self, "predictor_")
         lambdas = self._check_lambdas(lam)
-        X = check_new_rows(self, X)
+        X = self._new_rows(X)
         multipliers, b = self._functions.at(lambdas)
         coefficients = self._functions.coefficients
         if np.ndim(lam) == 0:

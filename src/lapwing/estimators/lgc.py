@@ -28,10 +28,10 @@ from .run import Solution, direct_result
 from .targets import Targets
 
 SOLVERS = ("auto", "direct", "iterative")
-#: Labelled rows whose own label is left out for the temperature, at one solve each; of more rows a
-#: random sample is drawn.
+#: Largest number of labelled rows whose own label is left out for the temperature, at one solve
+#: each; of more rows a random sample is drawn.
 _HELD_OUT_ROWS = {"direct": 500, "iterative": 50}
-#: Relative error of what the own label adds to a value; smaller differences are rounding.
+#: Relative error of the contribution of a row's own label; smaller differences are rounding.
 _HELD_OUT_ERROR = {"direct": 1e-10, "iterative": 1e-6}
 
 
@@ -162,8 +162,8 @@ class LGCClassifier(Classifier):
         prior = "they get the class of the prior"
         graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit, prior)
         spread = _spread_labels(self, graph.affinity_, targets, reach)
-        mass = spread.F.sum(axis=0)
-        sample = _held_out_sample(self, targets, spread.solver)
+        mass, solver = spread.F.sum(axis=0), spread.result.solver
+        sample = _held_out_sample(self, targets, solver)
         held_out, held_out_mass = _without_own_label(self, spread, mass, targets, sample)
         scales = class_scales(self.class_prior, targets, mass, held_out_mass, sample=sample)
         shares = _distributions(spread.F, scales.factors, scales.shares)
@@ -179,7 +179,7 @@ class LGCClassifier(Classifier):
             class_mass_=mass / mass.sum(),
             label_reach_=reach,
             graph_=graph,
-            solver_=spread.solver,
+            solver_=solver,
             X_fit_=rows.X,
         )
 
@@ -193,9 +193,9 @@ class _Spread:
     F : ndarray of shape (n, n_classes)
         (1-α)(I - αS)⁻¹Y.
     influence : ndarray of shape (n,)
-        (I - αS)⁻¹1: what a label adds to the sum over all rows, up to the factor 1-α.
+        (I - αS)⁻¹1: the amount that a label adds to the sum over all rows, without the factor 1-α.
     solve : callable
-        Gives (I - αS)⁻¹ times other columns, exactly enough for `inverse_diagonal`.
+        Returns (I - αS)⁻¹ times other columns, as exactly as `inverse_diagonal` needs it.
     result : SolverResult
         How the solver ended.
     """
@@ -204,11 +204,6 @@ class _Spread:
     influence: np.ndarray
     solve: Callable[[np.ndarray], np.ndarray]
     result: SolverResult
-
-    @property
-    def solver(self) -> str:
-        """The solver used."""
-        return self.result.solver
 
 
 def _spread_labels(
@@ -239,17 +234,11 @@ def _system(W: sp.csr_array, alpha: float) -> sp.csr_array:
 
 def _right_hand_side(n: int, targets: Targets) -> np.ndarray:
     """Return Y, and a column of ones that gives the influence of labels on sums over all rows."""
-    Y = _label_weights(targets)
+    Y = targets.weighted_one_hot
     B = np.zeros((n, Y.shape[1] + 1))
     B[targets.index, :-1] = Y
     B[:, -1] = 1.0
     return B
-
-
-def _label_weights(targets: Targets) -> np.ndarray:
-    """Return the rows of Y with a label, shape (l, n_classes); the largest weight is one."""
-    weights = targets.weights / targets.weights.max()
-    return weights[:, None] * targets.one_hot
 
 
 def _iterate(
@@ -259,7 +248,7 @@ def _iterate(
     found = solve_blocks(A, B, settings.tol, settings.max_iter)
     smallest = 1.0 - float(settings.alpha)  # lower bound of the eigenvalues of A
     if found.converged:
-        message = f"Converged after {found.n_iter} products with S, as exactly as tol asks for."
+        message = f"Converged after {found.n_iter} products with S, to the tolerance tol."
         _drop_rounding(found.X, found.residual / smallest, reach)
     else:
         message = (
@@ -310,10 +299,10 @@ def _without_own_label(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return values of labelled rows and the sums over all rows, without the row's own label."""
     index = targets.index[sample]
-    Y = (1.0 - float(settings.alpha)) * _label_weights(targets)[sample]
+    Y = (1.0 - float(settings.alpha)) * targets.weighted_one_hot[sample]
     own = Y * inverse_diagonal(spread.solve, len(spread.F), index)[:, None]
     held_out = spread.F[index] - own
-    rounding = _HELD_OUT_ERROR[spread.solver] * own.sum(axis=1, keepdims=True)
+    rounding = _HELD_OUT_ERROR[spread.result.solver] * own.sum(axis=1, keepdims=True)
     held_out[held_out < rounding] = 0.0
     return held_out, mass - Y * spread.influence[index, None]
 

@@ -1,44 +1,55 @@
 """S3VC from checked input to a solution.
 
-    targets → columns → plan → space → problem → solution → predictor
+    targets → columns → plan → space → problem → stages → solution → predictor
 
-Every station is a value; nothing is stored on the estimator before the end.
+Each of these is a value; nothing is stored on the estimator before the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..messages import warn
 from ..plan import Sizes, plan_margin
-from ..solvers import MarginProblem, decisions
-from ..spaces import Landmarks, LinearSpace, Space
+from ..solvers import (
+    MarginProblem,
+    Stage,
+    Step,
+    concave_convex,
+    decisions,
+    deterministic_annealing,
+    label_switching,
+    quasi_newton,
+)
+from ..spaces import AffineSpace, Function, Landmarks, LinearSpace, Space
 from .kernel_choice import resolve_kernel
 from .landmarks import make_landmarks
 from .manifold import build_space, expanded, kernel_model
-from .margin_columns import Columns, make_columns
-from .margin_problem import margin_problem, margin_steps
+from .margin_columns import CENTERED, Columns, make_columns
 from .parameters import draw_seed
 from .run import Solution, WarmStart, held_out_values, previous_solution, run_solver
 from .targets import Targets
 
-#: Share of the unlabelled rows in one class that deserves a warning, if the ratio expects less.
+#: Share of the unlabelled rows in one class that causes a warning, and the largest expected share
+#: for which it does.
 _ONE_SIDED, _EXPECTED = 0.99, 0.95
-#: Probability below which it is no chance that all rows are in one class.
+#: Probability below which it is not by chance that all rows are in one class.
 _BY_CHANCE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginStart(WarmStart):
-    """What a later fit of S3VC to the same rows begins with.
+    """The values that a later fit of S3VC to the same rows starts from.
 
     Attributes
     ----------
     basis : tuple
-        The parameters under which coefficients mean the same.
+        The parameters on which the meaning of the coefficients depends.
     classes : ndarray
         The classes whose functions the solution has.
     calibrated : bool
@@ -113,7 +124,7 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
 
 
 def previous_margin(model: Any, X: Any, refit: bool) -> MarginStart | None:
-    """Return what the last fit left, if it is wanted and means the same for these rows."""
+    """Return the last solution, if it is to be used and has the same meaning for these rows."""
     start = previous_solution(model, X, refit)
     if not isinstance(start, MarginStart) or start.basis != _basis(model):
         return None
@@ -137,7 +148,7 @@ def unlabelled_rows(settings: Any, targets: Targets) -> np.ndarray:
 def warn_of_one_class(
     targets: Targets, unlabelled: np.ndarray, columns: Columns, values: np.ndarray
 ) -> None:
-    """Warn if nearly all unlabelled rows are in one class though labels or ratio say otherwise.
+    """Warn if nearly all unlabelled rows are in one class, against the labels or the ratio.
 
     ``values`` are those of all rows, shape (n, per_run).
     """
@@ -168,7 +179,141 @@ def _basis(settings: Any) -> tuple:
 
 
 def _first_vectors(problem: MarginProblem, last: MarginStart | None) -> np.ndarray | None:
-    """Return the last solution as vectors, unless features of other rows are fewer or more."""
+    """Return the last solution as vectors, unless the number of features has changed."""
     if last is None or last.coef.shape[0] != problem.space.space.n_coef:
         return None
     return problem.space.vectors(last.coef, last.intercept)
+
+
+def margin_problem(
+    settings: Any,
+    space: Space,
+    targets: Targets,
+    unlabelled: np.ndarray,
+    columns: Columns,
+    memory: int,
+) -> MarginProblem:
+    """Return the objective of all columns over a space.
+
+    Parameters
+    ----------
+    settings : object
+        An S3VC; the weights of its objective, ``solver`` and ``fit_intercept`` are read.
+    space : Space
+        Functions without intercept.
+    targets : Targets
+        Labels and weights of the rows.
+    unlabelled : ndarray of int
+        The unlabelled rows that are used.
+    columns : Columns
+        Targets and weights of each column.
+    memory : int
+        Steps that L-BFGS remembers.
+    """
+    row_weights = targets.row_weights / targets.row_weights.max()
+    weights = row_weights[unlabelled] / max(row_weights[unlabelled].sum(), 1e-300)
+    balance = level = None
+    if settings.fit_intercept:
+        # Any centre serves a free intercept, and makes the descent independent of the origin.
+        balance = row_weights / row_weights.sum()
+    if columns.ratio is not None and settings.solver in CENTERED:
+        balance = np.zeros(len(row_weights))
+        balance[unlabelled] = weights
+        level = 2.0 * columns.ratio - 1.0
+    return MarginProblem(
+        space=AffineSpace(space, balance, level, fit_intercept=bool(settings.fit_intercept)),
+        labelled=targets.index,
+        unlabelled=unlabelled,
+        targets=columns.targets,
+        labelled_weights=columns.weights,
+        unlabelled_weights=weights[:, None],
+        reg=np.full(columns.size, float(settings.reg)),
+        reg_unlabeled=np.full(columns.size, float(settings.reg_unlabeled)),
+        positive_ratio=columns.ratio,
+        disturbance=columns.disturbance,
+        memory=memory,
+    )
+
+
+def margin_steps(
+    settings: Any, problem: MarginProblem, columns: Columns, start: np.ndarray | None
+) -> Iterator[Step]:
+    """Yield each stage of the solver as a step of the first run, the last as one of the best runs.
+
+    Parameters
+    ----------
+    settings : object
+        An S3VC; ``solver`` and the parameters of the solver are read.
+    problem : MarginProblem
+        Where no unlabelled row is used, the first stage, which is supervised, is the only one.
+    columns : Columns
+        Which of them are classes, restarts and folds.
+    start : ndarray or None
+        Vectors of the last solution, for a warm start.
+    """
+    unlabelled, evaluations = problem.unlabelled, 0
+    supervised, origin = len(unlabelled) == 0, "supervised solution"
+    first: np.ndarray | None = None
+    before: np.ndarray | None = None
+    if start is not None:
+        before, origin = problem.values(start)[unlabelled], "last fit"
+        first = decisions(before)
+    for stage in _stages(settings, problem, start):
+        minimum, best = stage.minimum, np.arange(columns.per_run)
+        if stage.settled is not None:  # before the last stage restarts differ in their objectives
+            best = columns.best(minimum.objective)
+        values = minimum.values[:, best]
+        now = decisions(values[unlabelled])
+        first = now if first is None else first
+        moved = 0 if before is None else int(np.sum(now != decisions(before[:, best])))
+        before = minimum.values[unlabelled]
+        evaluations += stage.evaluations
+        settled = supervised or (stage.settled is not None and bool(stage.settled[best].all()))
+        converged = bool(settled and minimum.converged[best].all())
+        changed = (
+            f"{int(np.sum(now != first))} of {len(unlabelled)} unlabelled rows have changed class "
+            f"since the {origin}"
+        )
+        coef, intercept = problem.space.coef_and_intercept(minimum.vectors[:, best], best)
+        labelled = minimum.values[problem.labelled]
+        yield Step(
+            iteration=evaluations,
+            function=Function(coef, intercept, values, np.broadcast_to(0.0, values.shape)),
+            objective=float(minimum.objective[best].sum()),
+            gap=None,
+            passes=evaluations,
+            converged=converged,
+            leave_one_out=partial(columns.held_out, labelled) if columns.folds else None,
+            details={"stage": stage.name, "evaluations": stage.evaluations, "moved": moved},
+            remark=_remark(supervised, settled, converged, changed),
+        )
+        if supervised:
+            return
+
+
+def _remark(supervised: bool, settled: bool, converged: bool, changed: str) -> str:
+    """Return what is known of a solution, since its distance from the optimum is not."""
+    if supervised:
+        return "the unlabelled rows are not used: this is the supervised model"
+    if converged:
+        return f"a local minimum; {changed}"
+    if settled:
+        return "the gradient of the last descent is not small yet: raise max_iter or tol"
+    return "unlabelled rows still change class: raise reg, or lower reg_unlabeled"
+
+
+def _stages(settings: Any, problem: MarginProblem, start: np.ndarray | None) -> Iterator[Stage]:
+    common: dict[str, Any] = {"tol": settings.tol, "max_iter": settings.max_iter, "start": start}
+    if settings.solver == "quasi-newton":
+        return quasi_newton(
+            problem,
+            annealing=tuple(settings.annealing),
+            surrogate_gamma=settings.surrogate_gamma,
+            unlabeled_sharpness=settings.unlabeled_sharpness,
+            **common,
+        )
+    if settings.solver == "cccp":
+        return concave_convex(problem, surrogate_gamma=settings.surrogate_gamma, **common)
+    if settings.solver == "label-switching":
+        return label_switching(problem, **common)
+    return deterministic_annealing(problem, **common)

@@ -1,7 +1,7 @@
-"""What scikit-learn wants as classes: one for all estimators, one for each task.
+"""The base classes that scikit-learn requires: one for all estimators, one for each task.
 
-`predict` and its kin are written once here, on the fitted function. An estimator is its parameters
-and a ``fit`` that ends with ``_set_fitted``; everything else is values and functions.
+`predict` and similar methods are written once here, on top of the fitted function. An estimator is
+its parameters and a ``_fit`` that ends with ``_set_fitted``; all else is values and functions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.packing import expect
 from ..solvers import SolverResult, decisions
 from ..spaces import Predictor
 from .calibration import fit_temperature, probabilities
@@ -21,16 +22,20 @@ from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
 from .run import Solution
 from .targets import Targets, class_targets, quantity_targets
 
+#: What is wrong with a model file, where `check_loaded` refuses it.
+_LABELS = "its labels do not fit its rows or its classes"
+
 
 class Model(BaseEstimator):
-    """Base of all estimators. A fit leaves nothing behind unless it succeeds.
+    """Base of all estimators. A fit that fails changes nothing.
 
     An estimator implements ``_fit(rows, targets, refit=False)``, which ends with `_set_fitted`.
-    ``refit`` means that the rows are those of the last fit, whose graph and landmarks stay.
+    ``refit`` means that the rows are those of the last fit, whose graph and landmarks are kept.
     """
 
     predictor_: Predictor
     result_: SolverResult
+    transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
 
@@ -50,7 +55,7 @@ class Model(BaseEstimator):
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
 
-        The graph, landmarks and prototypes stay as they are.
+        The graph, landmarks and prototypes are kept.
 
         Parameters
         ----------
@@ -112,7 +117,7 @@ class Model(BaseEstimator):
     def _replace_fitted(self, **attributes: Any) -> Self:
         """Set all fitted attributes at once; those of an earlier fit are removed.
 
-        What scikit-learn keeps on an estimator stays, such as its metadata requests.
+        What scikit-learn stores on an estimator is kept, such as its metadata requests.
         """
         caches = [n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)]
         for name in (*self._fitted, *caches):
@@ -130,7 +135,7 @@ class Model(BaseEstimator):
             parameters["callback"] = None
         if not isinstance(parameters.get("random_state", 0), (int, np.integer)):
             parameters["random_state"] = None  # what was drawn from it is kept
-        # What other attributes are derived from comes first.
+        # The attribute from which others are derived comes first.
         names = sorted(self._fitted, key=lambda name: name != "_setup")
         fitted = {name: getattr(self, name) for name in names if name in vars(self)}
         return {"parameters": parameters, "fitted": fitted}
@@ -141,8 +146,17 @@ class Model(BaseEstimator):
         model = cls(**state["parameters"])
         for name in state["fitted"]:
             if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
-                raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
+                raise ValueError(f"{name!r} is not a fitted attribute of {cls.__name__}")
         return model._replace_fitted(**state["fitted"])
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        targets, n = self._targets, len(self.transduction_)
+        expect(isinstance(targets, Targets) and isinstance(self.predictor_, Predictor), _LABELS)
+        index = targets.index
+        expect(len(targets.given) == len(targets.row_weights) == n, _LABELS)
+        expect(index.dtype.kind == "i" and index.min() >= 0 and index.max() < n, _LABELS)
+        expect(self.n_features_in_ >= 1, _LABELS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,7 +170,6 @@ class Classifier(ClassifierMixin, Model):
     """Base of the classifiers: one column per class, one column for two classes."""
 
     classes_: np.ndarray
-    transduction_: np.ndarray
     temperature_: float
 
     # Set by the estimators.
@@ -221,25 +234,26 @@ class Classifier(ClassifierMixin, Model):
         """Return class probabilities, shape (n, n_classes).
 
         A softmax of the decision values with one temperature, which is fitted to held-out values of
-        the labelled rows: in closed form, or from folds that are fitted along. Where there are
-        none (``solver="pcg"``, no folds), it is fitted to their values as they are, which makes
-        probabilities too confident.
+        the labelled rows: in closed form, or from folds that are fitted as well. Where there are
+        none (``solver="pcg"``, no folds), it is fitted to the values of the labelled rows
+        themselves, and the probabilities are too confident.
         """
         return probabilities(self._values(X), self.temperature_)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
-        check_fitted_arrays(self, self.classes_)
-        classes = self.classes_
-        increasing = classes.ndim == 1 and len(classes) > 1 and np.all(classes[:-1] < classes[1:])
-        if not increasing or not 0.0 < self.temperature_ < np.inf:
-            raise ValueError("its classes or its temperature make no sense")
+        super().check_loaded()
+        classes, targets = self.classes_, self._targets
+        what = "its classes or its temperature are not valid"
+        expect(classes.ndim == 1 and len(classes) > 1, what)
+        expect(bool(np.all(classes[:-1] < classes[1:])) and 0.0 < self.temperature_ < np.inf, what)
+        expect(targets.given.dtype.kind == "i" and targets.given.max() < len(classes), _LABELS)
+        expect(np.array_equal(classes, np.asarray(targets.classes)), _LABELS)
+        expect(bool(np.isin(self.transduction_, classes).all()), _LABELS)
 
 
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
-
-    transduction_: np.ndarray
 
     # Set by the estimators.
     unlabeled: Any
@@ -276,22 +290,3 @@ class Regressor(RegressorMixin, Model):
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target of each row."""
         return self._values(X)[:, 0]
-
-    def check_loaded(self) -> None:
-        """Refuse contents of a model file that do not fit together."""
-        check_fitted_arrays(self, None)
-
-
-def check_fitted_arrays(model: Any, classes: np.ndarray | None) -> None:
-    """Refuse labels of a model file that do not belong to its classes or rows."""
-    targets, n = model._targets, len(model.transduction_)
-    fine = isinstance(targets, Targets) and isinstance(model.predictor_, Predictor)
-    fine = fine and len(targets.given) == len(targets.row_weights) == n
-    index = targets.index
-    fine = fine and index.dtype.kind == "i" and index.min() >= 0 and index.max() < n
-    if classes is not None:
-        fine = fine and targets.given.dtype.kind == "i" and targets.given.max() < len(classes)
-        fine = fine and np.array_equal(classes, targets.classes)
-        fine = fine and bool(np.isin(model.transduction_, classes).all())
-    if not fine or model.n_features_in_ < 1:
-        raise ValueError("its labels do not fit its rows or its classes")

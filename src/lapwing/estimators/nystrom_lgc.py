@@ -135,8 +135,7 @@ class NystromLGCClassifier(Classifier):
         check_prior(self.class_prior, targets)
         started, passes = time.perf_counter(), 1 if refit else 3
         system = self._system if refit else self._build_system(rows.X)
-        Y = (targets.weights / targets.weights.max())[:, None] * targets.one_hot
-        F, own, own_mass = system.solve(rows.X, targets.index, Y)
+        F, own, own_mass = system.solve(rows.X, targets.index, targets.weighted_one_hot)
         mass = F.sum(axis=0)
         scales = class_scales(self.class_prior, targets, mass, mass - own_mass)
         held_out = _shares((F[targets.index] - own) * scales.held_out)

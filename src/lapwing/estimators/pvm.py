@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..arrays.blocks import RowBlocks
 from ..plan import Plan, Sizes, plan_prototypes
@@ -89,9 +90,9 @@ class KeptRows:
     sums: PrototypeSums
 
 
-def check_pvm_parameters(settings: Any, loss: str) -> None:
-    """Refuse parameters that make no problem."""
-    check_choice("loss", loss, LOSSES)
+def check_pvm_parameters(settings: Any) -> None:
+    """Refuse invalid parameters."""
+    check_choice("loss", settings.loss, LOSSES)
     if not is_word(settings.n_prototypes, "auto"):
         check_count("n_prototypes", settings.n_prototypes)
     if settings.n_landmarks is not None:
@@ -109,11 +110,7 @@ def check_pvm_parameters(settings: Any, loss: str) -> None:
 
 
 def fit_prototypes(
-    settings: Any,
-    loss: str,
-    source: RowSource,
-    targets: Targets,
-    sums: PrototypeSums | None = None,
+    settings: Any, source: RowSource, targets: Targets, sums: PrototypeSums | None = None
 ) -> Solution:
     """Choose prototypes, sum over the rows, solve, and predict all rows.
 
@@ -128,7 +125,7 @@ def fit_prototypes(
             Sizes(*shape),
             n_prototypes=settings.n_prototypes,
             n_landmarks=settings.n_landmarks,
-            loss=loss,
+            loss=settings.loss,
             row_size=source.row_size,
             memory_limit=settings.memory_limit,
         )
@@ -136,19 +133,18 @@ def fit_prototypes(
     else:
         X_l = source.rows.X[targets.index]
     weight = _label_weight(settings, sums, targets)
-    coef, held_out = _solve(settings, loss, sums, sums.similarities(X_l), targets, weight)
+    coef, held_out = _solve(settings, sums, sums.similarities(X_l), targets, weight)
     predictor = PrototypeMixture(sums.similarities, coef)
     values = _values_of_all(predictor, source.blocks, targets)
-    kept = KeptRows(source.rows.X, sums) if source.labels is None else None
     attributes = {
         "prototypes_": sums.similarities.points,
         "landmarks_": sums.landmarks,
         "kernel_": sums.similarities.kernel,
         "coef_": coef.T,
         "reg_labeled_": weight,
-        "_kept": kept,
+        "_kept": KeptRows(source.rows.X, sums) if source.labels is None else None,
     }
-    result = _result(loss, started, passes)
+    result = _result(settings.loss, started, passes)
     return Solution(predictor, result, values, held_out, attributes)
 
 
@@ -161,6 +157,12 @@ def kept_rows(model: Any) -> Any:
             "the new labels"
         )
     return kept.X
+
+
+def state_without_rows(model: Any) -> dict[str, Any]:
+    """Return the state of a pickle, which holds the prototypes and not the rows."""
+    state = BaseEstimator.__getstate__(model)
+    return {name: value for name, value in state.items() if name != "_kept"}
 
 
 def _sum_rows(
@@ -213,19 +215,14 @@ def _label_weight(settings: Any, sums: PrototypeSums, targets: Targets) -> float
 
 
 def _solve(
-    settings: Any,
-    loss: str,
-    sums: PrototypeSums,
-    H_l: np.ndarray,
-    targets: Targets,
-    weight: float,
+    settings: Any, sums: PrototypeSums, H_l: np.ndarray, targets: Targets, weight: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of the prototypes, shape (k, c), and held-out values."""
     plus = sums.plus
     if settings.reg_unlabeled > 0:
         plus = plus + settings.reg_unlabeled * (sums.gram - H_l.T @ H_l)
     back = penalty_root(plus, sums.minus, sums.similarities)
-    fit = fit_hinge if loss == "hinge" else fit_ridge
+    fit = fit_hinge if settings.loss == "hinge" else fit_ridge
     coef, held_out = fit(H_l @ back, targets.values, weight * targets.weights)
     return back @ coef, held_out
 

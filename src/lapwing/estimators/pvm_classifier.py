@@ -9,13 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Classifier
-from .pvm import check_pvm_parameters, fit_prototypes, kept_rows
-from .row_source import (
-    ROW_DTYPE,
-    RowSource,
-    rows_in_blocks,
-    source_of,
-)
+from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
+from .row_source import ROW_DTYPE, rows_in_blocks, source_of
 from .rows import Rows
 from .targets import Targets
 
@@ -134,8 +129,6 @@ class PVMClassifier(Classifier):
     True
     """
 
-    _row_dtype = ROW_DTYPE
-
     loss: str = "squared"
     _: KW_ONLY
     n_prototypes: int | str = "auto"
@@ -189,26 +182,17 @@ class PVMClassifier(Classifier):
         >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
         array([0, 1])
         """
+        check_pvm_parameters(self)
         with rows_in_blocks(self, blocks) as source:
             targets = self._check_targets(source.rows, source.labels, None)
-            return self._fit(source.rows, targets, source=source)
+            found = fit_prototypes(self, source, targets)
+        return self._set_fitted(source.rows, targets, found)
 
-    def _fit(
-        self,
-        rows: Rows,
-        targets: Targets,
-        *,
-        refit: bool = False,
-        source: RowSource | None = None,
-    ) -> Self:
-        check_pvm_parameters(self, self.loss)
-        source, sums = source or source_of(self, rows), self._kept.sums if refit else None
-        found = fit_prototypes(self, self.loss, source, targets, sums)
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        check_pvm_parameters(self)
+        sums = self._kept.sums if refit else None
+        found = fit_prototypes(self, source_of(self, rows), targets, sums)
         return self._set_fitted(rows, targets, found)
 
-    def _kept_rows(self) -> Any:
-        return kept_rows(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds the prototypes and not the data.
-        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+    _kept_rows = kept_rows
+    __getstate__ = state_without_rows

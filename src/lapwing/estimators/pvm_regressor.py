@@ -9,18 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Regressor
-from .pvm import check_pvm_parameters, fit_prototypes, kept_rows
-from .row_source import (
-    ROW_DTYPE,
-    RowSource,
-    rows_in_blocks,
-    source_of,
-)
+from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
+from .row_source import ROW_DTYPE, rows_in_blocks, source_of
 from .rows import Rows
 from .targets import Targets
-
-#: Loss of the rows with a target.
-LOSS = "squared"
 
 
 @dataclass(repr=False, eq=False)
@@ -123,8 +115,6 @@ class PVMRegressor(Regressor):
     True
     """
 
-    _row_dtype = ROW_DTYPE
-
     _: KW_ONLY
     n_prototypes: int | str = "auto"
     n_landmarks: int | None = None
@@ -143,6 +133,8 @@ class PVMRegressor(Regressor):
 
     _row_dtype = ROW_DTYPE
     _square_dtype = np.float64  # in which tiles are computed
+    #: Loss of the rows with a target; not a parameter.
+    loss = "squared"
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.
@@ -174,26 +166,17 @@ class PVMRegressor(Regressor):
         >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
         True
         """
+        check_pvm_parameters(self)
         with rows_in_blocks(self, blocks) as source:
             targets = self._check_targets(source.rows, source.labels, None)
-            return self._fit(source.rows, targets, source=source)
+            found = fit_prototypes(self, source, targets)
+        return self._set_fitted(source.rows, targets, found)
 
-    def _fit(
-        self,
-        rows: Rows,
-        targets: Targets,
-        *,
-        refit: bool = False,
-        source: RowSource | None = None,
-    ) -> Self:
-        check_pvm_parameters(self, LOSS)
-        source, sums = source or source_of(self, rows), self._kept.sums if refit else None
-        found = fit_prototypes(self, LOSS, source, targets, sums)
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        check_pvm_parameters(self)
+        sums = self._kept.sums if refit else None
+        found = fit_prototypes(self, source_of(self, rows), targets, sums)
         return self._set_fitted(rows, targets, found)
 
-    def _kept_rows(self) -> Any:
-        return kept_rows(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A pickle holds the prototypes and not the data.
-        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+    _kept_rows = kept_rows
+    __getstate__ = state_without_rows

@@ -1,4 +1,4 @@
-"""Rows as users give them: checked as scikit-learn does, without touching the estimator."""
+"""Rows as users give them: checked as scikit-learn does, without changing the estimator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOATS = (np.float64, np.float32)
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked training rows, and what is remembered of their columns.
+    """Checked training rows, with the number and the names of their columns.
 
     Attributes
     ----------
@@ -58,10 +58,7 @@ def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Ro
     X = _validated(probe, X, reset=True, least=least, dtype=dtype)
     if get_tags(model).input_tags.pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(f"a precomputed kernel must be a square matrix, got shape {X.shape}")
-    names = None
-    if hasattr(probe, "feature_names_in_"):
-        names = probe.feature_names_in_
-    return Rows(X, probe.n_features_in_, names)
+    return Rows(X, probe.n_features_in_, getattr(probe, "feature_names_in_", None))
 
 
 def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:

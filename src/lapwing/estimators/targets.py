@@ -1,6 +1,6 @@
-"""Labels as users give them: which rows are labelled, and what the solvers see.
+"""Labels as users give them: which rows are labelled, and the targets that solvers fit.
 
-``None``, NaN and ``pd.NA`` always mean unlabelled; the marker is the user's own way to say it.
+``None``, NaN and ``pd.NA`` always mean unlabelled; users may choose another marker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Targets:
         What solvers fit: ±1 for each class against the rest (one column for two classes), or the
         quantities.
     weights : ndarray of shape (l,)
-        Weights of their losses: of the row times that of its class.
+        Weights of their losses: that of the row times that of its class.
     """
 
     classes: np.ndarray | None
@@ -66,8 +66,13 @@ class Targets:
         assert self.classes is not None
         return np.eye(len(self.classes))[self.given[self.index]]
 
+    @property
+    def weighted_one_hot(self) -> np.ndarray:
+        """The indicators times the weights, of which the largest is one."""
+        return (self.weights / self.weights.max())[:, None] * self.one_hot
+
     def with_labels(self, index: Any, y: Any) -> np.ndarray:
-        """Return the labels of all rows after some are given, as a user would pass them to fit."""
+        """Return the labels of all rows, some of them new, as a user would pass them to fit."""
         index = np.atleast_1d(index)
         if index.size == 0:  # an empty list is an array of floats
             index = index.astype(int)
@@ -102,7 +107,8 @@ def class_targets(
             "least two classes"
         )
     signs = np.where(given[index][:, None] == np.arange(len(classes)), 1.0, -1.0)
-    return Targets(classes, given, row_weights, index, one_column_signs(signs), weights)
+    signs = signs[:, 1:] if len(classes) == 2 else signs
+    return Targets(classes, given, row_weights, index, signs, weights)
 
 
 def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> Targets:
@@ -116,11 +122,6 @@ def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> T
             "no row has a target and a positive weight: give the target of at least one row"
         )
     return Targets(None, given, row_weights, index, given[index][:, None], row_weights[index])
-
-
-def one_column_signs(signs: np.ndarray) -> np.ndarray:
-    """Return ±1 with one column for two classes: that of the second."""
-    return signs[:, 1:] if signs.shape[1] == 2 else signs
 
 
 def _check_length(values: np.ndarray, X: Any) -> None:
@@ -141,7 +142,7 @@ def labelled_rows(y: Any, marker: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.ndarray:
-    """Return the sorted classes of the labelled rows, after refusing what cannot be meant.
+    """Return the sorted classes of the labelled rows, after refusing labels that are ambiguous.
 
     Raises
     ------
@@ -167,8 +168,8 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
     if known.dtype == object:
         texts = [isinstance(v, str) for v in known.tolist()]
         if any(texts) and not all(texts):
-            kinds = sorted({type(v).__name__ for v in known.tolist()})
-            raise ValueError(f"labels mix types ({', '.join(kinds)}): use one type for all classes")
+            names = sorted({type(v).__name__ for v in known.tolist()})
+            raise ValueError(f"labels mix types ({', '.join(names)}): use one type for all classes")
     known = plain_labels(known)
     check_classification_targets(known)
     classes = np.unique(known)
@@ -181,18 +182,18 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
 
 
 def plain_labels(known: np.ndarray) -> np.ndarray:
-    """Return labels without missing ones as an array of numbers or texts, if they are objects."""
+    """Return labels, none of them missing, as an array of numbers or texts instead of objects."""
     return np.array(known.tolist()) if known.dtype == object else known
 
 
 def may_be_classes(known: np.ndarray) -> bool:
     """Return whether labels can be classes at all: texts, truth values or whole numbers."""
-    kind = known.dtype.kind
-    return kind in "USbiu" or (kind == "f" and bool(np.all(known == np.floor(known))))
+    whole = known.dtype.kind == "f" and bool(np.all(known == np.floor(known)))
+    return whole or known.dtype.kind in "USbiu"
 
 
 def look_like_classes(known: np.ndarray) -> bool:
-    """Return whether labels are classes rather than quantities, as far as they show it.
+    """Return whether labels are probably classes rather than quantities.
 
     Texts and truth values are classes. Whole numbers are classes if they occur twice on average or
     more often. Other numbers are quantities.

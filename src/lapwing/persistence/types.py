@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 from .. import estimators
 from ..arrays.duplicates import RowIndex
-from ..estimators.class_paths import ClassPaths, PathFunctions
 from ..estimators.margin import MarginStart
 from ..estimators.nystrom_lgc import NystromSystem
 from ..estimators.pvm import KeptRows, PrototypeSums
 from ..estimators.run import WarmStart
+from ..estimators.solution_path import ClassPaths, PathFunctions
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..kernels import PreparedRows

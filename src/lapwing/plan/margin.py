@@ -59,7 +59,9 @@ def plan_margin(
         stored = gram_bytes(n, storage)
     else:
         storage = "given" if kernel is None else None
-        stored = 0 if n_landmarks is None else _feature_bytes(n, n_landmarks, landmarks)
+        stored = 0 if n_landmarks is None else 16 * n * n_landmarks  # features, kernel values
+        if landmarks == "pca" and n_landmarks is not None:
+            stored += gram_bytes(n, "float64")
         advice = "set n_landmarks or lower it, lower n_init, set calibration_folds=0"
         require_memory(stored + work, budget, f"fitting {n} rows", advice)
     return Plan(
@@ -72,11 +74,6 @@ def plan_margin(
         n_points=n_landmarks or 0,
         lbfgs_memory=affordable_memory(n, n_coordinates, columns, budget - stored),
     )
-
-
-def _feature_bytes(n: int, m: int, landmarks: str) -> int:
-    """Return the memory of features and of what they are computed from."""
-    return 16 * n * m + (gram_bytes(n, "float64") if landmarks == "pca" else 0)
 
 
 def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:

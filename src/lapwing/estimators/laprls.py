@@ -1,4 +1,4 @@
-"""Laplacian regularised least squares for classes: LapRLSClassifier."""
+"""Laplacian regularised least squares: LapRLSClassifier and LapRLSRegressor."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from ..graphs import KNNGraph
 from ..losses import SquaredLoss
 from ..solvers import Step
 from .early_stopping import early_stopping
-from .graph_choice import graph_of_rows
+from .graph_choice import graph_of_rows, regression_graph
 from .manifold import check_regularization, fit_manifold
-from .model import Classifier
+from .model import Classifier, Regressor
 from .parameters import check_choice
 from .rows import Rows
 from .run import previous_solution
@@ -190,3 +192,138 @@ class LapRLSClassifier(Classifier):
         return self._set_fitted(
             rows, targets, found, graph_=graph, label_reach_=reach, _validation=validation
         )
+
+
+@dataclass(repr=False, eq=False)
+class LapRLSRegressor(Regressor):
+    """Laplacian regularised least squares regression for targets known for few rows.
+
+    Minimises ½·( Σ_labelled (y - f)² + γ_A ‖f‖² + γ_I fᵀLᵖf ).
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
+        Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
+    gamma : float, "scale" or "median", default="scale"
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        "median" is 1 / (2 · median distance²).
+    degree, coef0 : float, default=3 and 0
+        Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
+    reg_ambient : float, default=1e-4
+        γ_A > 0, weight of the norm in the space of the kernel.
+    reg_manifold : float, default=0.1
+        γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised model.
+    graph : KNNGraph, affinity matrix or None, default=None
+        The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
+        to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
+        regressors. Its ``power`` is the p of Lᵖ.
+    fit_intercept : bool, default=True
+        Whether f has an intercept.
+    unlabeled : float, default=nan
+        Marker of rows without a target; None, NaN and pd.NA always count as such.
+    solver : {"auto", "direct", "pcg"}, default="auto"
+        "direct" factors a dense n × n matrix; "pcg" is the preconditioned conjugate gradient
+        method of the paper; "auto" factors up to about 10 000 rows and iterates for more, to a
+        certified distance from the optimum.
+    n_landmarks : int or None, default=None
+        Number m of landmarks. The function is then an expansion over m k-means centres instead of
+        all rows (over m random rows if the kernel is precomputed), which takes n·m² operations and
+        n·m numbers: for more rows than an n × n matrix has room for. Narrow kernels need many
+        landmarks. The solution is exact, from one m × m matrix; ``solver="pcg"`` is refused.
+    tol : float, default=1e-3
+        Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
+        objective ("auto"), or the norm of the gradient below ``tol`` times its first value ("pcg").
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the landmarks, those that the iterative solver uses included.
+    warm_start : bool, default=False
+        Whether a new fit to rows of the same shape starts from the last solution.
+    verbose : int, default=0
+        1 shows progress on the standard error stream.
+    memory_limit : int, str or None, default=None
+        Memory that may be used for the Gram matrix and the solver, in bytes or as text such as
+        "8GB"; None is 60 % of the free memory. How the Gram matrix is stored is chosen to fit,
+        before anything is allocated.
+    callback : callable, optional
+        Called with each `Step`; a true return value stops the solver.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n,)
+        Targets of the training rows: given or predicted.
+    predictor_ : Predictor
+        The fitted function; ``predictor_.values(X)`` are the decision values.
+    landmarks_ : ndarray of shape (m, d)
+        The k-means centres, if ``n_landmarks`` is a number m; all distinct rows, if there are
+        fewer. ``dual_coef_`` and ``support_`` then belong to the centres instead of the rows. Not
+        for precomputed kernels, where m rows have nonzero coefficients.
+    dual_coef_ : ndarray of shape (n_columns, n)
+        Coefficients of the expansion (not for linear and cosine kernels).
+    coef_ : ndarray of shape (n_columns, d)
+        Weights of the columns (linear and cosine kernels only).
+    intercept_ : ndarray of shape (n_columns,)
+        Intercepts.
+    support_ : ndarray of int
+        Rows with a nonzero coefficient.
+    graph_ : KNNGraph
+        The graph used.
+    label_reach_ : ndarray of bool, shape (n,)
+        Whether a label can reach the row through the graph.
+    result_ : SolverResult
+        Status, message, certified gap, passes and history of the solver.
+    n_iter_ : int
+        Iterations of the solver.
+
+    Notes
+    -----
+    With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
+    at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
+    sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer
+    dense rows the n × n Gram matrix is formed.
+
+    References
+    ----------
+    S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
+    Journal of Machine Learning Research 12, 1149-1184.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import LapRLSRegressor
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> y = np.where(np.arange(50) % 7 == 0, X[:, 0] ** 2, np.nan)
+    >>> model = LapRLSRegressor(reg_manifold=1e-4).fit(X, y)
+    >>> bool(np.abs(model.predict([[0.5]]) - 0.25)[0] < 0.02)
+    True
+    """
+
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    reg_ambient: float = 1e-4
+    reg_manifold: float = 0.1
+    graph: Any = None
+    fit_intercept: bool = True
+    unlabeled: Any = np.nan
+    solver: str = "auto"
+    n_landmarks: int | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    random_state: Any = 0
+    warm_start: bool = False
+    verbose: int = 0
+    memory_limit: float | str | None = None
+    callback: Callable[[Step], object] | None = None
+
+    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        check_choice("solver", self.solver, ("auto", "direct", "pcg"))
+        check_regularization(self)
+        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        start = previous_solution(self, rows.X, refit)
+        found = fit_manifold(
+            self, rows.X, targets, SquaredLoss(), graph, start, reg_ambient=self.reg_ambient
+        )
+        return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)
