@@ -1,4 +1,4 @@
-"""Model files are whole or refused, and nothing in them is ever run."""
+"""Model files are complete or refused, and nothing in them is ever run."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from lapwing.arrays.archive import ModelFileError, read_archive, write_archive
+from lapwing.arrays.archive import VERSION, ModelFileError, read_archive, write_archive
 
 PAGE = {"name": "π & <b>", "list": [1, 2.5, None, True], "deep": {"a": {"b": []}}}
 ARRAYS = {
@@ -42,13 +42,13 @@ def rewrite(path, changed):
 
 
 def sealed(whole):
-    """A page with a checksum that is right, whatever it says."""
+    """A page with the right checksum, whatever it contains."""
     whole = {key: value for key, value in whole.items() if key != "sha256"}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=True)
     return json.dumps(whole | {"sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
 
 
-def test_comes_back_as_it_was(path):
+def test_contents_are_read_as_they_were_written(path):
     page, found = read_archive(path)
     assert page == PAGE
     assert set(found) == set(ARRAYS)
@@ -68,7 +68,7 @@ def test_equal_contents_give_equal_files(path, tmp_path):
         for dtype in ("f8", "f4", "i8", "?", "U5", ">f8")
     )
 )
-def test_any_plain_array_comes_back(array, tmp_path_factory):
+def test_any_plain_array_is_read_as_it_was_written(array, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / "a"
     write_archive(path, {}, {"a": array})
     found = read_archive(path)[1]["a"]
@@ -78,7 +78,7 @@ def test_any_plain_array_comes_back(array, tmp_path_factory):
 
 
 def test_objects_are_not_written(tmp_path):
-    with pytest.raises(TypeError, match="cannot be kept"):
+    with pytest.raises(TypeError, match="cannot be stored"):
         write_archive(tmp_path / "a", {}, {"a": np.array([object()])})
     with pytest.raises(ValueError, match="JSON compliant"):
         write_archive(tmp_path / "a", {"a": float("nan")}, {})
@@ -87,26 +87,26 @@ def test_objects_are_not_written(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
     before = path.read_bytes()
-    monkeypatch.setattr("lapwing.arrays.archive._put", lambda *_: 1 / 0)
+    monkeypatch.setattr("lapwing.arrays.archive._write_zip", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_archive(path, {}, {})
     assert path.read_bytes() == before
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
-def test_no_file(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_archive(tmp_path / "missing")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"hello" * 100, b"PK\x05\x06" + bytes(18)])
-def test_no_model_file(tmp_path, content):
+def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(ModelFileError):
         read_archive(tmp_path / "a")
 
 
-def test_cut_off(path):
+def test_truncated_files_are_refused(path):
     whole = path.read_bytes()
     for size in range(0, len(whole) - 1, 37):
         path.write_bytes(whole[:size])
@@ -115,7 +115,7 @@ def test_cut_off(path):
 
 
 def test_a_thousand_changed_bytes_never_crash(path):
-    """Each is refused, or changes something that the file does not need, such as a date."""
+    """Each file is refused, or the change does not matter, as that of a date."""
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     refused = 0
     for _ in range(1000):
@@ -162,7 +162,7 @@ def test_a_pickle_in_an_array_is_not_run(path):
 def test_other_members_are_refused(path):
     files = contents(path)
     rewrite(path, files | {"../evil": b"x"})
-    with pytest.raises(ModelFileError, match="does not hold the arrays"):
+    with pytest.raises(ModelFileError, match="does not contain the arrays"):
         read_archive(path)
 
 
@@ -175,7 +175,7 @@ def test_a_bomb_is_not_unpacked(path):
         read_archive(path)
 
 
-def test_a_long_page_and_entries_of_no_size(path):
+def test_a_long_page_and_entries_without_size(path):
     files = contents(path)
     whole = json.loads(files["model.json"])
     rewrite(path, files | {"model.json": sealed(whole | {"page": {"a": [[]] * 10_000}})})
@@ -195,7 +195,8 @@ def test_memory_limit(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "newer Lapwing"),
+        ({"version": VERSION + 1}, "newer Lapwing"),
+        ({"version": VERSION - 1}, "older Lapwing"),
         ({"version": 0}, "version is not known"),
         ({"version": "1"}, "version is not known"),
         ({"format": "other"}, "no model file"),

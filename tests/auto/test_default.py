@@ -606,7 +606,7 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
         change_array(lambda page: attribute(page, "classes_"), lambda classes: classes[::-1]),
         change_array(lambda page: attribute(page, "label_distributions_"), lambda P: P[:5]),
         change_array(
-            lambda page: setup(page)["graph"]["state"]["affinity_"]["csr_array"]["indices"],
+            lambda page: setup(page)["graph"]["state"]["affinity_"]["csr_array"][1],
             lambda indices: indices + 10**6,
         ),
     ]
@@ -619,5 +619,5 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
 
 
 def test_a_marker_that_json_cannot_represent():
-    with pytest.raises(TypeError, match="cannot be kept"):
+    with pytest.raises(TypeError, match="cannot be stored"):
         pack(SemiSupervisedClassifier(unlabeled={1, 2}), known_types)

@@ -1,13 +1,13 @@
-"""Values as JSON and plain arrays, and back: what model files hold.
+"""Values as JSON and plain arrays, and back: the contents of model files.
 
-Packed are numbers, texts, lists, dicts, dense and sparse arrays, and objects of types that the
-reader names: nothing is imported or called by a name from a file, and every field is checked
-against its annotation. Objects that occur several times are stored once. Knows nothing of models.
+Numbers, texts, lists, tuples, dicts, dense and sparse arrays can be packed, and objects of types
+that the caller lists. Nothing is imported or called by a name from a file, and every field is
+checked against its annotation. An object that occurs several times is stored once. Knows nothing of
+models.
 """
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Mapping
 from dataclasses import fields
@@ -17,11 +17,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 
-#: What JSON makes of a value, and arrays by name.
+#: A page, which JSON can represent, and arrays by name.
 Packed = tuple[Any, dict[str, np.ndarray]]
 
-_ATTRIBUTE = re.compile(r"_?[A-Za-z][A-Za-z0-9_]*")
 _SPECIAL = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+#: Kinds of data types of arrays in files: booleans, integers, floats, strings.
+ARRAY_KINDS = "biufU"
 
 
 def pack(value: Any, known: Mapping[str, type]) -> Packed:
@@ -30,7 +31,7 @@ def pack(value: Any, known: Mapping[str, type]) -> Packed:
     Parameters
     ----------
     value : object
-        What to pack.
+        The value to pack.
     known : mapping of str to type
         The types of objects that may occur in it, by name.
 
@@ -41,7 +42,7 @@ def pack(value: Any, known: Mapping[str, type]) -> Packed:
     Raises
     ------
     TypeError
-        If the value holds something that cannot be stored, such as a function.
+        If the value contains something that cannot be stored, such as a function.
 
     Examples
     --------
@@ -57,23 +58,25 @@ def pack(value: Any, known: Mapping[str, type]) -> Packed:
 def unpack(page: Any, arrays: Mapping[str, np.ndarray], known: Mapping[str, type]) -> Any:
     """Return the value that `pack` was given.
 
+    Objects with a method ``check_loaded`` are checked by it.
+
     Parameters
     ----------
     page, arrays
         From `pack`.
     known : mapping of str to type
-        The types that may be made, by name.
+        The types that may be created, by name.
 
     Raises
     ------
-    ValueError
-        If the parts do not fit together.
+    ValueError, TypeError, LookupError, AttributeError or RecursionError
+        If the page is not one that `pack` returns.
     """
     return _Unpacker(arrays, known).value(page)
 
 
 def expect(condition: bool, what: str = "its arrays do not fit together") -> None:
-    """Refuse contents that make no sense."""
+    """Refuse contents of a file that make no sense."""
     if not condition:
         raise ValueError(what)
 
@@ -82,129 +85,127 @@ class _Packer:
     def __init__(self, known: Mapping[str, type]) -> None:
         self._known = known
         self.arrays: dict[str, np.ndarray] = {}
-        self._stored: dict[int, Any] = {}  # pages of arrays and objects by identity
-        self._alive: list[Any] = []  # an identity is only one as long as its object lives
+        self._stored: dict[int, Any] = {}  # pages that refer to a value, by its identity
+        self._alive: list[Any] = []  # an identity is unique only while its object exists
         self._n_objects = 0
 
     def page(self, value: Any) -> Any:
-        if isinstance(value, np.generic):
+        if isinstance(value, np.generic) and value.dtype.kind in ARRAY_KINDS:
             value = value.item()
         if value is None or isinstance(value, (bool, int, str)):
             return value
         if isinstance(value, float):
             return value if np.isfinite(value) else {"float": str(value)}
-        if isinstance(value, (list, tuple)):
+        if type(value) in (list, tuple):
             return {type(value).__name__: [self.page(inner) for inner in value]}
         if isinstance(value, dict):
-            return {"dict": [[self.page(k), self.page(v)] for k, v in value.items()]}
-        if id(value) not in self._stored:
-            page = self._object(value)
-            self._alive.append(value)
-            # Arrays are named and may be named again; of objects later pages hold the number.
-            again = {"same": page["number"]} if "number" in page else page
-            self._stored[id(value)] = again
-            return page
-        return self._stored[id(value)]
+            return {"dict": [[self.page(key), self.page(inner)] for key, inner in value.items()]}
+        return self._stored[id(value)] if id(value) in self._stored else self._store(value)
 
-    def _object(self, value: Any) -> Any:
+    def _store(self, value: Any) -> Any:
+        """Return the page of an array or an object, and remember how to refer to it."""
+        page = reference = self._describe(value)
+        if "array" not in page:
+            page["number"] = number = self._n_objects
+            reference = {"same": number}
+            self._n_objects += 1
+            for name in getattr(value, "DERIVED", ()):
+                self._remember(getattr(value, name), {"derived": name, "of": number})
+        self._remember(value, reference)
+        return page
+
+    def _remember(self, value: Any, reference: Any) -> None:
+        self._stored[id(value)] = reference
+        self._alive.append(value)
+
+    def _describe(self, value: Any) -> dict[str, Any]:
         if isinstance(value, np.ma.MaskedArray):
             return {"masked": self.page(value.data), "mask": self.page(np.ma.getmaskarray(value))}
         if isinstance(value, np.ndarray):
             return self._array(value)
         if sp.issparse(value):
-            return self._sparse(value)
-        if type(value) not in self._known.values():
-            raise TypeError(f"{value!r} cannot be kept in a model file")
-        if hasattr(value, "to_state"):
-            state = value.to_state()
-        else:
-            state = {field.name: getattr(value, field.name) for field in fields(value)}
-        page = {name: self.page(inner) for name, inner in state.items()}
-        number = self._n_objects
-        self._n_objects += 1
-        for name in getattr(value, "DERIVED", ()):
-            derived = getattr(value, name)
-            self._alive.append(derived)
-            self._stored[id(derived)] = {"derived": name, "of": number}
-        return {"type": type(value).__name__, "state": page, "number": number}
+            form = "csr_array" if isinstance(value, sp.sparray) else "csr_matrix"
+            csr = value.tocsr()
+            parts = [self._array(part) for part in (csr.data, csr.indices, csr.indptr)]
+            return {form: parts, "shape": list(csr.shape)}
+        name = type(value).__name__
+        if self._known.get(name) is not type(value):
+            raise TypeError(f"{value!r} cannot be stored in a model file")
+        state = value.to_state() if hasattr(value, "to_state") else field_values(value)
+        return {"type": name, "state": {key: self.page(inner) for key, inner in state.items()}}
 
-    def _array(self, array: np.ndarray) -> Any:
+    def _array(self, array: np.ndarray) -> dict[str, Any]:
         if array.dtype == object:
             return {"objects": [self.page(v) for v in array.ravel()], "shape": list(array.shape)}
-        if array.dtype.kind not in "biufU":
-            raise TypeError(f"an array of type {array.dtype} cannot be kept in a model file")
+        if array.dtype.kind not in ARRAY_KINDS:
+            raise TypeError(f"an array of type {array.dtype} cannot be stored in a model file")
         name = f"a{len(self.arrays)}"
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             array = array.copy(order="K")  # the order of columns matters for the last bits
         self.arrays[name] = array
         return {"array": name}
 
-    def _sparse(self, matrix: Any) -> Any:
-        kind = "csr_array" if isinstance(matrix, sp.sparray) else "csr_matrix"
-        matrix = matrix.tocsr()
-        parts = {part: self._array(getattr(matrix, part)) for part in ("data", "indices", "indptr")}
-        return {kind: parts, "shape": list(matrix.shape)}
-
 
 class _Unpacker:
     def __init__(self, arrays: Mapping[str, np.ndarray], known: Mapping[str, type]) -> None:
-        self._arrays, self._known = arrays, known
-        self._objects: dict[int, Any] = {}
-        self._sparse_made: dict[str, Any] = {}
+        self._known = known
+        self._made: dict[int, Any] = {}  # objects by number
+        self._readers = {
+            "float": lambda page: _SPECIAL[page["float"]],
+            "list": lambda page: [self.value(inner) for inner in page["list"]],
+            "tuple": lambda page: tuple(self.value(inner) for inner in page["tuple"]),
+            "dict": lambda page: {self.value(key): self.value(v) for key, v in page["dict"]},
+            "array": lambda page: arrays[page["array"]],
+            "same": lambda page: self._made[page["same"]],
+            "derived": self._derived,
+            "objects": self._objects,
+            "masked": self._masked,
+            "csr_array": lambda page: sp.csr_array(*self._csr(page["csr_array"], page["shape"])),
+            "csr_matrix": lambda page: sp.csr_matrix(*self._csr(page["csr_matrix"], page["shape"])),
+            "type": self._object,
+        }
 
     def value(self, page: Any) -> Any:
         if not isinstance(page, dict):
             expect(page is None or isinstance(page, (bool, int, float, str)))
             return page
-        if "float" in page:
-            return _SPECIAL[page["float"]]
-        for name, kind in (("list", list), ("tuple", tuple)):
-            if name in page:
-                return kind(self.value(inner) for inner in page[name])
-        if "dict" in page:
-            return {self.value(k): self.value(v) for k, v in page["dict"]}
-        if "same" in page:
-            return self._objects[page["same"]]
-        if "derived" in page:
-            owner = self._objects[page["of"]]
-            expect(page["derived"] in type(owner).DERIVED)
-            return getattr(owner, page["derived"])
-        if "type" in page:
-            return self._object(page)
-        return self._array(page)
+        [form] = self._readers.keys() & page.keys()
+        made = self._readers[form](page)
+        if "number" in page:
+            self._made[page["number"]] = made
+        return made
 
-    def _array(self, page: dict[str, Any]) -> Any:
-        if "array" in page:
-            return self._arrays[page["array"]]
-        if "objects" in page:
-            values = [self.value(inner) for inner in page["objects"]]
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-            return array.reshape(page["shape"])
-        if "masked" in page:
-            return np.ma.MaskedArray(self.value(page["masked"]), mask=self.value(page["mask"]))
-        [kind] = {"csr_array", "csr_matrix"} & set(page)
-        key = str(page[kind]["data"])
-        if key not in self._sparse_made:
-            self._sparse_made[key] = self._csr(kind, page)
-        return self._sparse_made[key]
+    def _derived(self, page: dict[str, Any]) -> Any:
+        owner = self._made[page["of"]]
+        expect(page["derived"] in type(owner).DERIVED)
+        return getattr(owner, page["derived"])
 
-    def _csr(self, kind: str, page: dict[str, Any]) -> Any:
-        data, indices, indptr = (self.value(page[kind][p]) for p in ("data", "indices", "indptr"))
-        n, d = (int(size) for size in page["shape"])
+    def _objects(self, page: dict[str, Any]) -> np.ndarray:
+        array = np.empty(len(page["objects"]), dtype=object)
+        for position, inner in enumerate(page["objects"]):
+            array[position] = self.value(inner)
+        return array.reshape(page["shape"])
+
+    def _masked(self, page: dict[str, Any]) -> np.ma.MaskedArray:
+        data, mask = self.value(page["masked"]), self.value(page["mask"])
+        expect(mask.dtype == bool and mask.shape == data.shape)
+        return np.ma.MaskedArray(data, mask=mask)
+
+    def _csr(self, parts: Any, shape: Any) -> tuple[Any, tuple[int, int]]:
+        data, indices, indptr = (self.value(part) for part in parts)
+        n, d = (int(size) for size in shape)
         expect(data.ndim == indices.ndim == indptr.ndim == 1 and len(indptr) == n + 1)
         expect(indices.dtype.kind == indptr.dtype.kind == "i" and data.dtype.kind in "biuf")
         expect(len(data) == len(indices) == indptr[-1] and indptr[0] == 0)
         expect(bool(np.all(np.diff(indptr) >= 0)))
         expect(len(indices) == 0 or (indices.min() >= 0 and indices.max() < d))
-        return getattr(sp, kind)((data, indices, indptr), shape=(n, d))
+        return (data, indices, indptr), (n, d)
 
     def _object(self, page: dict[str, Any]) -> Any:
         name = page["type"]
-        expect(name in self._known, f"it holds a {name!r}, which this Lapwing does not know")
+        expect(name in self._known, f"it contains a {name!r}, which is not known here")
         cls = self._known[name]
-        state = {str(key): self.value(inner) for key, inner in page["state"].items()}
-        expect(all(_ATTRIBUTE.fullmatch(key) for key in state))
+        state = {key: self.value(inner) for key, inner in page["state"].items()}
         if hasattr(cls, "from_state"):
             made = cls.from_state(state)
         else:
@@ -214,8 +215,12 @@ class _Unpacker:
             made = cls(**state)
         if hasattr(made, "check_loaded"):
             made.check_loaded()
-        self._objects[page["number"]] = made
         return made
+
+
+def field_values(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, without its cached properties."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 @cache
@@ -224,20 +229,21 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _matches(value: Any, hint: Any) -> bool:
-    """Return whether a value is of an annotated type, as far as its outermost layer."""
+    """Return whether a value is of an annotated type, contents of containers included."""
+    origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
-    origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return any(_matches(value, option) for option in get_args(hint))
-    if hint is None or hint is type(None):
-        return value is None
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if origin is tuple and len(get_args(hint)) == 2 and get_args(hint)[1] is Ellipsis:
-        inner = get_args(hint)[0]
-        return isinstance(value, tuple) and all(_matches(part, inner) for part in value)
-    kind = origin or hint
-    return isinstance(kind, type) and isinstance(value, kind)
+        return any(_matches(value, option) for option in arguments)
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if origin is None:
+        return isinstance(value, hint)
+    if not isinstance(value, origin):
+        return False
+    if origin is dict:
+        key_hint, value_hint = arguments
+        return all(_matches(k, key_hint) and _matches(v, value_hint) for k, v in value.items())
+    if origin is tuple and Ellipsis not in arguments:
+        return len(value) == len(arguments) and all(map(_matches, value, arguments))
+    return all(_matches(inner, arguments[0]) for inner in value)

@@ -110,9 +110,6 @@ class SelectionReport:
             expect(isinstance(item["supervised"], bool))
         for item in self.curve:
             expect(all(isinstance(item[name], (int, float)) for name in ("reg", "score", "spread")))
-        expect(all(isinstance(message, str) for message in self.warnings))
-        if self.confusion is not None:
-            expect(all(isinstance(count, int) for row in self.confusion for count in row))
         if self.held_out is not None:
             expect(len(self.held_out["truth"]) == len(self.held_out["predicted"]))
 

@@ -5,7 +5,7 @@ Knows which rows are labelled, and not their labels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,15 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.duplicates import representative_rows
-from ..arrays.packing import expect
+from ..arrays.packing import expect, field_values
 from ..spaces import Predictor
 from . import limits
 from .scaling import RowScaling, learn_scaling
-
-
-def uncached_state(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, for pickles that leave out its cached properties."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class UsedRows:
         numbers = self.X.data if sparse else self.X
         expect(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()))
 
-    __getstate__ = uncached_state
+    __getstate__ = field_values  # pickles leave out what is cached
 
 
 def choose_rows(X: Any, labelled: np.ndarray, *, all_rows: bool, seed: int) -> UsedRows:

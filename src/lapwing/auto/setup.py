@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.packing import expect
+from ..arrays.packing import expect, field_values
 from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
 from ..kernels import resolve_gamma
@@ -22,7 +22,7 @@ from .graph_family import GraphFamily
 from .labels import Labels
 from .manifold_family import ManifoldFamily
 from .margin_family import MarginFamily
-from .rows import UsedRows, uncached_state
+from .rows import UsedRows
 from .supervised_family import SupervisedFamily
 
 
@@ -75,7 +75,7 @@ class Setup:
         expect(self.landmarks.dtype.kind == "i" and self.landmarks.ndim == 1)
         expect(len(self.landmarks) == 0 or 0 <= self.landmarks.min() <= self.landmarks.max() < n)
 
-    __getstate__ = uncached_state
+    __getstate__ = field_values  # pickles leave out what is cached
 
 
 def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int) -> list[str]:

@@ -1,8 +1,8 @@
-"""Model files: every fitted estimator in one safe format, and the types that such files may hold.
+"""Model files: every fitted estimator in one safe format, and the types they may contain.
 
 A file is a zip of JSON and plain arrays (`arrays.archive`, `arrays.packing`). Nothing in it is
-imported, called or unpickled by name: only the types registered here are made, and what they hold
-is checked.
+imported, called or unpickled by name: only objects of types that are registered here are created,
+and their contents are checked.
 """
 
 from ..arrays.archive import ModelFileError

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.archive import ModelFileError, read_archive, write_archive
+from ..arrays.memory import memory_budget, require_memory
 from ..arrays.packing import expect, pack, unpack
 from ..estimators.model import Model
 from ..version import __version__
@@ -16,9 +17,9 @@ from .types import known_types
 
 
 def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
-    """Write a fitted estimator to a file that `load` reads, on any machine.
+    """Write a fitted estimator to a file that `load` reads, on any computer.
 
-    The file is a zip of JSON and plain arrays; nothing in it is ever run. It holds the training
+    The file is a zip of JSON and plain arrays; nothing in it is ever run. It contains the training
     rows where `add_labels` needs them. For pipelines use skops with ``lapwing.TRUSTED_TYPES``.
 
     Parameters
@@ -28,13 +29,13 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
     path : str or Path
         Where to write. An older file is replaced once the new one is complete.
     extra : dict, optional
-        Anything JSON can hold; `load` puts it into ``extra_``.
+        Values that JSON can represent; `load` puts them into ``extra_``.
 
     Raises
     ------
     TypeError
-        If the model is no estimator of this library, or holds something that cannot be stored:
-        a function as kernel, or labels that are neither numbers nor text.
+        If the model is no estimator of this library, or contains something that cannot be stored:
+        a function as kernel, or labels that are neither numbers nor texts.
 
     Examples
     --------
@@ -52,8 +53,9 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
     """
     if not isinstance(model, Model) or type(model).__name__ not in known_types:
         raise TypeError(
-            f"a {type(model).__name__} cannot be kept in a model file, which is for estimators of "
-            "Lapwing: use skops for pipelines and other estimators"
+            f"a {type(model).__name__} cannot be stored in a model file, which is for estimators "
+            "of Lapwing: use skops for pipelines and other estimators, and "
+            "lapwing.persistence.register for an estimator of your own"
         )
     check_is_fitted(model, "predictor_")
     packed, arrays = pack(model, known_types)
@@ -62,10 +64,10 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
 
 
 def load(path: str | Path, memory_limit: float | str | None = None) -> Any:
-    """Read a model that `save` or ``lapwing fit`` wrote.
+    """Read a model that `save` or ``lapwing fit`` has written.
 
-    Nothing in the file is run: it is a zip of JSON and plain arrays, checked against checksums and
-    against each other.
+    The file is a zip of JSON and plain arrays, which are compared with their checksums and with
+    each other. Nothing in it is run.
 
     Parameters
     ----------
@@ -78,36 +80,37 @@ def load(path: str | Path, memory_limit: float | str | None = None) -> Any:
     Returns
     -------
     estimator
-        The fitted estimator, with ``extra_``, what was given to `save`. It predicts the same bits
-        as the one that was saved.
+        The fitted estimator, with an attribute ``extra_`` that contains what was given to `save`.
+        It predicts the same bits as the one that was saved.
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     lapwing.ModelFileError
-        If the file is damaged, is no model file, or was written by another version of the format.
+        If it is damaged, is no model file, or was written by another version of the format.
+    MemoryError
+        If the model needs more than ``memory_limit``.
     """
     page, arrays = read_archive(path, memory_limit)
     try:
         model = unpack(page["model"], arrays, known_types)
-        expect(isinstance(model, Model), "it holds no model")
-        _try_out(model)
+        expect(isinstance(model, Model), "it contains no model")
+        require_memory(
+            8 * model.n_features_in_, memory_budget(memory_limit), "a row", "free some memory"
+        )
+        _predict_one(model)
         model.extra_ = dict(page["extra"])
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever contradicts itself in the contents
         raise ModelFileError(
             f"{path}: the parts of the model do not fit together ({error}): write it again"
         ) from None
     return model
 
 
-def _try_out(model: Model) -> None:
+def _predict_one(model: Model) -> None:
     """Refuse a model that cannot predict a row."""
     X = getattr(model, "X_fit_", None)
     X = np.zeros((1, model.n_features_in_)) if X is None else X[:1]

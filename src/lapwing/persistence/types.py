@@ -1,6 +1,6 @@
-"""The types that a model file may hold: harmless ones, all of them Lapwing's own.
+"""The types that a model file may contain.
 
-None of them runs code of the file when it is made. skops is told to trust the same ones.
+None of them runs code from the file when it is created. `trusted_types` names them for skops.
 """
 
 from __future__ import annotations
@@ -21,22 +21,27 @@ from ..operators import PowerOperator, SparseOperator
 from ..solvers import SolutionPath, SolverResult
 from ..spaces import PREDICTOR_TYPES, LowRankGraph
 
-#: By name, for files.
+#: The types by name, for files.
 known_types: dict[str, type] = {}
-#: Types that pickles of Lapwing's own types hold besides, for skops.
+#: Types that occur only in pickles of the others, for skops.
 _PARTS = (PowerOperator, PreparedRows, RowIndex, SparseOperator, sp.csr_array, sp.csr_matrix)
 
 
 def register(*types: type) -> None:
-    """Allow types in model files; for packages above this one."""
-    known_types.update({kind.__name__: kind for kind in types})
+    """Allow types in model files.
+
+    Parameters
+    ----------
+    *types : type
+        An estimator and the types of the objects that it stores: dataclasses, or classes with
+        ``to_state`` and ``from_state`` (see `arrays.packing`).
+    """
+    known_types.update({cls.__name__: cls for cls in types})
 
 
 def trusted_types() -> list[str]:
-    """Return the names of all types that a file may hold, for ``skops.io.load(trusted=...)``."""
-    return sorted(
-        f"{kind.__module__}.{kind.__qualname__}" for kind in {*known_types.values(), *_PARTS}
-    )
+    """Return the names of all types that a file may contain, for ``skops.io.load(trusted=...)``."""
+    return sorted(f"{c.__module__}.{c.__qualname__}" for c in {*known_types.values(), *_PARTS})
 
 
 register(
