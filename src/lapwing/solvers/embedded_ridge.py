@@ -99,9 +99,8 @@ class EmbeddedRidge:
         def leave_one_out() -> np.ndarray:
             own = KM[self.labelled]
             if self.fit_intercept:
-                own = own.copy()
                 own[:, k] += 1.0
-            return _leave_one_out(H, rhs, phi, self.label_precision, self.targets, own)
+            return self._leave_one_out(H, rhs, own)
 
         return Step(
             iteration=iteration,
@@ -112,6 +111,20 @@ class EmbeddedRidge:
             converged=gap <= tol * objective or gap <= rounding,
             leave_one_out=leave_one_out,
         )
+
+    def _leave_one_out(self, H: np.ndarray, rhs: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return f of each labelled row from the system without the row's own term of Λ.
+
+        ``own`` maps the unknowns to the values of the labelled rows.
+        """
+        k, values = self.basis.shape[1], np.empty(self.targets.shape)
+        for i, weight in enumerate(self.label_precision):
+            row = self.basis[self.labelled[i]]
+            system, sides = H.copy(), rhs.copy()
+            system[:k, :k] -= weight * np.outer(row, row)
+            sides[:k] -= weight * np.outer(row, self.targets[i])
+            values[i] = own[i] @ _solve_definite(system, sides)
+        return values
 
 
 def ridge_direct(problem: EmbeddedRidge, tol: float = 1e-3) -> Iterator[Step]:
@@ -187,25 +200,6 @@ def _nystrom_roots(
         return lambda V: V + U @ ((factors - 1.0)[:, None] * (U.T @ V))
 
     return scaled(scale), scaled(1.0 / scale)
-
-
-def _leave_one_out(
-    H: np.ndarray,
-    rhs: np.ndarray,
-    phi: np.ndarray,
-    label_precision: np.ndarray,
-    targets: np.ndarray,
-    own: np.ndarray,
-) -> np.ndarray:
-    """Return f of each labelled row from the system without the row's own term of Λ."""
-    k = phi.shape[1]
-    values = np.empty(targets.shape)
-    for i, (row, weight) in enumerate(zip(phi, label_precision, strict=True)):
-        system, sides = H.copy(), rhs.copy()
-        system[:k, :k] -= weight * np.outer(row, row)
-        sides[:k] -= weight * np.outer(row, targets[i])
-        values[i] = own[i] @ _solve_definite(system, sides)
-    return values
 
 
 def _solve_definite(H: np.ndarray, rhs: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ reweighted least squares (any other smooth convex loss).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ _BLOCK_ENTRIES = 4_000_000
 #: Reweighted least squares: predicted relative decrease at convergence, smallest curvature of a row
 #: relative to its weight, share of the predicted decrease that a step must bring, shortest step.
 _DECREMENT, _LEAST_CURVATURE, _DECREASE, _SHORTEST = 1e-14, 1e-8, 1e-4, 1e-10
+
+
+#: c, b and the number of Newton steps, of one column or of several.
+Solution = tuple[np.ndarray, Any, int]
 
 
 @dataclass(frozen=True)
@@ -67,37 +71,40 @@ class LabelProblem:
     weights: np.ndarray
     reg_ambient: float
 
+    def values(self, c: np.ndarray, b: np.ndarray | float) -> np.ndarray:
+        """Return f on the labelled rows, for one column or several."""
+        f = self.R @ c
+        return f if self.t is None else f + np.multiply.outer(self.t, b)
+
     def objective(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the objective per column."""
-        Rc = self.R @ c
-        f = Rc if self.t is None else Rc + np.outer(self.t, b)
-        norm = (c * Rc).sum(axis=0) + self.sigma * b**2
-        return 0.5 * (self.weights @ self.loss.value(f, self.targets) + self.reg_ambient * norm)
+        norm = (c * (self.R @ c)).sum(axis=0) + self.sigma * b**2
+        loss = self.weights @ self.loss.value(self.values(c, b), self.targets)
+        return 0.5 * (loss + self.reg_ambient * norm)
 
     def lower_bound(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the dual objective of c per column, which never exceeds the optimum.
 
         It is the objective minus the slack of g = −γ_A·c as a subgradient at the values of c and b.
         """
-        f = self.R @ c if self.t is None else self.R @ c + np.outer(self.t, b)
-        g = -self.reg_ambient * c
-        slack = self.loss.slack(f, self.targets, 0.5 * self.weights[:, None], g)
+        f, weights = self.values(c, b), 0.5 * self.weights[:, None]
+        slack = self.loss.slack(f, self.targets, weights, -self.reg_ambient * c)
         return self.objective(c, b) - slack.sum(axis=0)
 
-    def solve(self, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
+    def solve(self, start: np.ndarray | None = None) -> Solution:
         """Return c of shape (l, columns), b of shape (columns,) and the number of Newton steps.
 
         ``start`` is an initial guess of c. Only its set of non-zero entries is used.
         """
         loss = self.loss
         if loss.is_sum_of_hinges:
-            return self._solve_dual()
+            return self._solve_columns(self._solve_dual)
         if loss.is_quadratic:  # one system for all columns
             return *self._least_squares(self.targets, self.weights), 1
         if loss.is_piecewise_quadratic:
-            return self._solve_active_set(None if start is None else start != 0)
+            return self._solve_active_set(start)
         if loss.is_smooth and loss.is_convex:
-            return self._solve_reweighted()
+            return self._solve_columns(self._solve_reweighted)
         raise TypeError(
             f"no solver for the label problem with {type(loss).__name__}: the loss must be convex, "
             "and smooth or a sum of hinges"
@@ -110,12 +117,9 @@ class LabelProblem:
         non-zero c and, for smooth losses, the curvature of the loss stay the same. Rows with c = 0
         keep their value.
         """
-        values = f.copy()
-        ridges = self._ridges(f)
+        values, ridges = f.copy(), self._ridges(f)
         for column in range(c.shape[1]):
             index = np.flatnonzero((c[:, column] != 0) | self.loss.is_quadratic)
-            if len(index) == 0:
-                continue
             ridge = ridges[index, column]
             system = np.zeros((len(index) + 1, len(index) + 1))
             system[:-1, :-1] = self.R[np.ix_(index, index)] + np.diag(ridge)
@@ -124,7 +128,7 @@ class LabelProblem:
                 system[:-1, -1] = system[-1, :-1] = self.t[index]
                 system[-1, -1] = -self.sigma
             inverse = np.diag(np.linalg.pinv(system, hermitian=True))[:-1]
-            own = np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), 0.0)
+            own = np.divide(1.0, inverse, out=np.zeros(len(index)), where=inverse > 0)
             values[index, column] -= c[index, column] * (own - ridge)
         return values
 
@@ -141,31 +145,32 @@ class LabelProblem:
         curvature = 0.5 * weights * self.loss.second_derivative(f, y)
         return np.maximum(curvature, _LEAST_CURVATURE * weights)
 
-    def _solve_active_set(self, active: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, int]:
+    def _solve_columns(self, solve: Callable[[np.ndarray], Solution]) -> Solution:
+        """Solve one column after the other, given a function of its targets."""
+        c, b, steps = zip(*(solve(y) for y in self.targets.T), strict=True)
+        return np.column_stack(c), np.array(b, dtype=float), max(steps)
+
+    def _solve_active_set(self, start: np.ndarray | None) -> Solution:
         """Newton's method on the active rows, beginning with all columns together."""
+        active = self.loss.active(np.zeros(self.targets.shape), self.targets)
+        if start is not None:
+            active = np.where(start.any(axis=0), start != 0, active)
         c, b, steps, left = self._newton_block(active)
         for column in left:
-            guess = None if active is None else active[:, column]
-            c[:, column], b[column], done = self._newton(self.targets[:, column], guess)
+            c[:, column], b[column], done = self._newton(self.targets[:, column], active[:, column])
             steps = max(steps, done)
         return c, b, steps
 
-    def _newton_block(
-        self, active: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    def _newton_block(self, active: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
         """Do full Newton steps for all columns together, if their systems are small.
 
         Returns c, b, the number of steps, and the columns that did not converge.
         """
         l, columns = self.targets.shape
-        c, b, left = np.zeros((l, columns)), np.zeros(columns), np.arange(columns)
+        c, b, left, steps = np.zeros((l, columns)), np.zeros(columns), np.arange(columns), 0
         if columns * (l + 1) ** 2 > _BLOCK_ENTRIES:
-            return c, b, 0, left
-        if active is None:
-            active = self.loss.active(np.zeros((l, columns)), self.targets)
-        active, steps = active.copy(), 0
-        empty = ~active.any(axis=0)
-        active[:, empty] = self.loss.active(np.zeros(l)[:, None], self.targets[:, empty])
+            return c, b, steps, left
+        active = active.copy()
         t = np.zeros(l) if self.t is None else self.t
         ridge = self.reg_ambient / self.weights
         while len(left) and steps < _FULL_STEPS:
@@ -182,26 +187,22 @@ class LabelProblem:
             rhs_b = (t * on * solved[:, :, 0]).sum(axis=1)
             b[left] = np.where(schur > 0, rhs_b / np.where(schur > 0, schur, 1.0), 0.0)
             c[:, left] = (solved[:, :, 0] - solved[:, :, 1] * b[left, None]).T
-            f = self.R @ c[:, left] + np.outer(t, b[left])
-            found = self.loss.active(f, self.targets[:, left])
+            found = self.loss.active(self.values(c[:, left], b[left]), self.targets[:, left])
             changed = (found != active[:, left]).any(axis=0) & found.any(axis=0)
             active[:, left] = found
             left = left[changed]
         return c, b, steps, left
 
-    def _newton(self, y: np.ndarray, active: np.ndarray | None) -> tuple[np.ndarray, float, int]:
+    def _newton(self, y: np.ndarray, active: np.ndarray) -> Solution:
         """Newton's method, Melacci & Belkin (2011), eq. (10), with the exact step length.
 
         Each step solves the least-squares problem of the current active rows. The method ends when
         these no longer change.
         """
-        t = np.zeros(len(y)) if self.t is None else self.t
         c, b = np.zeros(len(y)), 0.0
-        if active is None or not active.any():
-            active = self.loss.active(np.zeros(len(y)), y)
         for step in range(1, _MAX_NEWTON + 1):
             c_new, b_new = self._least_squares(y, np.where(active, self.weights, 0.0))
-            f, f_new = self.R @ c + t * b, self.R @ c_new + t * b_new
+            f, f_new = self.values(c, b), self.values(c_new, b_new)
             next_active = self.loss.active(f_new, y)
             if np.array_equal(next_active, active):
                 return c_new, b_new, step
@@ -219,7 +220,7 @@ class LabelProblem:
             if length == 0.0 and step > 1:
                 return c, b, step
             c, b = c + length * dc, b + length * db
-            active = self.loss.active(self.R @ c + t * b, y)
+            active = self.loss.active(self.values(c, b), y)
         return c, b, _MAX_NEWTON
 
     def _least_squares(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -227,53 +228,41 @@ class LabelProblem:
 
         y may have several columns; b then has one entry for each.
         """
-        c, index = np.zeros(y.shape), np.flatnonzero(weights)
+        c, b, index = np.zeros(y.shape), np.zeros(y.shape[1:]), np.flatnonzero(weights)
         if len(index) == 0:
-            return c, np.zeros(y.shape[1:])
-        system = self.R[np.ix_(index, index)].copy()
+            return c, b
+        system = self.R[np.ix_(index, index)]
         system[np.diag_indices(len(index))] += self.reg_ambient / weights[index]
         solve = definite_solver(system)
         c[index] = solve(y[index])
-        if self.t is None:
-            return c, np.zeros(y.shape[1:])
-        t = self.t[index]
-        solved_t = solve(t)
-        schur = self.sigma + t @ solved_t
-        b = t @ c[index] / schur if schur > 0 else np.zeros(y.shape[1:])
-        c[index] -= np.multiply.outer(solved_t, b)
+        if self.t is not None:
+            t = self.t[index]
+            solved_t = solve(t)
+            schur = self.sigma + t @ solved_t
+            if schur > 0:
+                b = t @ c[index] / schur
+                c[index] -= np.multiply.outer(solved_t, b)
         return c, b
 
-    def _solve_reweighted(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Iteratively reweighted least squares: Newton's method for smooth convex losses."""
-        c, b, steps = np.empty(self.targets.shape), np.zeros(self.targets.shape[1]), 0
-        for column, y in enumerate(self.targets.T):
-            c[:, column], b[column], done = self._reweighted(y)
-            steps = max(steps, done)
-        return c, b, steps
+    def _solve_reweighted(self, y: np.ndarray) -> Solution:
+        """Iteratively reweighted least squares: Newton's method for smooth convex losses.
 
-    def _reweighted(self, y: np.ndarray) -> tuple[np.ndarray, float, int]:
-        """Solve one column by Newton's method with backtracking; every step keeps tᵀc = σb."""
-        R, gamma, half = self.R, self.reg_ambient, 0.5 * self.weights
-        t = np.zeros(len(y)) if self.t is None else self.t
+        Steps are shortened until the objective decreases; every step keeps tᵀc = σb.
+        """
+        column, half = replace(self, targets=y), 0.5 * self.weights
         c, b = np.zeros(len(y)), 0.0
-
-        def objective(c: np.ndarray, b: float) -> float:
-            Rc = R @ c
-            norm = c @ Rc + self.sigma * b**2
-            return float(half @ self.loss.value(Rc + t * b, y) + 0.5 * gamma * norm)
-
-        value = objective(c, b)
+        value = column.objective(c, b)
         for step in range(1, _MAX_NEWTON + 1):
-            f = R @ c + t * b
+            f = self.values(c, b)
             g, curvature = half * self.loss.derivative(f, y), self._curvature(f, y, self.weights)
             c_new, b_new = self._least_squares(f - g / curvature, curvature)
             dc, db = c_new - c, b_new - b
-            slope = float((gamma * c + g) @ (R @ dc + t * db))  # as tᵀc = σb
+            slope = float((self.reg_ambient * c + g) @ self.values(dc, db))  # as tᵀc = σb
             if -slope <= _DECREMENT * value:  # the full step is below the rounding of the objective
                 return c_new, b_new, step
             length = 1.0
             while length > _SHORTEST:
-                found = objective(c + length * dc, b + length * db)
+                found = column.objective(c + length * dc, b + length * db)
                 if found <= value + _DECREASE * length * slope:
                     break
                 length /= 2.0
@@ -282,21 +271,18 @@ class LabelProblem:
             c, b, value = c + length * dc, b + length * db, found
         return c, b, _MAX_NEWTON
 
-    def _solve_dual(self) -> tuple[np.ndarray, np.ndarray, int]:
+    def _solve_dual(self, y: np.ndarray) -> Solution:
         """Solve the dual for a sum of k hinges, with c = Σ_k s·a: k·l variables in a box.
 
         Melacci & Belkin (2011), eq. (6), and Chen et al. (2012), eq. (7).
         """
-        c, b = np.empty(self.targets.shape), np.zeros(self.targets.shape[1])
-        for column in range(self.targets.shape[1]):
-            signs, offsets = self.loss.hinges(self.targets[:, column])
-            k, s = len(signs), signs.ravel()
-            Q = np.tile(self.R, (k, k)) * s * s[:, None]
-            upper = np.tile(self.weights / (2.0 * self.reg_ambient), k)
-            q = None if self.t is None else s * np.tile(self.t, k)
-            a, b[column] = solve_box_qp(Q, offsets.ravel(), upper, q, self.sigma)
-            c[:, column] = (signs * a.reshape(signs.shape)).sum(axis=0)
-        return c, b, 1
+        signs, offsets = self.loss.hinges(y)
+        k, s = len(signs), signs.ravel()
+        Q = np.tile(self.R, (k, k)) * s * s[:, None]
+        upper = np.tile(self.weights / (2.0 * self.reg_ambient), k)
+        q = None if self.t is None else s * np.tile(self.t, k)
+        a, b = solve_box_qp(Q, offsets.ravel(), upper, q, self.sigma)
+        return (signs * a.reshape(signs.shape)).sum(axis=0), b, 1
 
 
 def label_problem(

@@ -7,6 +7,7 @@ gradient there is the K-preconditioned method of the paper, with one product wit
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
@@ -46,29 +47,19 @@ def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3)
     square = risk.inner(gradient, gradient)
     first = square if start is None else risk.inner(g0 := risk.gradient(risk.zero()), g0)
     direction = gradient.scaled(-1.0)
-    iteration = 0
-    while True:
-        # Compare squares: a singular K can make ⟨∇, ∇⟩ slightly negative.
-        converged = bool(np.all(square <= tol**2 * first))
-        if iteration or converged:
-            yield Step(
-                iteration=iteration,
-                function=f,
-                objective=float(risk.objective(f).sum()),
-                gap=None,
-                passes=risk.gram.passes,
-                converged=converged,
-            )
-        iteration += 1
+    for iteration in count():
         step = line_step(risk, f, direction)
         if not step.any():  # restart from steepest descent, once
             direction = gradient.scaled(-1.0)
             step = line_step(risk, f, direction)
         # Below the rounding of ⟨∇, ∇⟩ steps no longer descend.
-        if not step.any() or np.all(square <= _ROUNDING * first):
-            if iteration == 1:
-                objective = float(risk.objective(f).sum())
-                yield Step(0, f, objective, gap=None, passes=risk.gram.passes)
+        exhausted = not step.any() or np.all(square <= _ROUNDING * first)
+        # Compare squares: a singular K can make ⟨∇, ∇⟩ slightly negative.
+        converged = bool(np.all(square <= tol**2 * first))
+        if iteration > 0 or converged or exhausted:
+            objective = float(risk.objective(f).sum())
+            yield Step(iteration, f, objective, None, risk.gram.passes, converged)
+        if exhausted:
             return
         f = f + direction.scaled(step)
         previous, previous_square = gradient, square

@@ -75,10 +75,8 @@ def fit_smoother(
     for _ in range(_REFINEMENTS):
         coef += inverse @ (right - system @ coef)
     others = 1.0 - weights * _quadratic_form(features, inverse)
-    known = others > _UNDECIDED
-    excess = (targets - features @ coef) / np.where(known, others, np.inf)[:, None]
-    held_out = np.where(known[:, None], targets - excess, 0.0)
-    return Smoother(coef, held_out, features, inverse, weights[:, None] * excess)
+    residuals, held_out = _leave_one_out(targets, features @ coef, others)
+    return Smoother(coef, held_out, features, inverse, weights[:, None] * residuals)
 
 
 def fit_ridge(
@@ -95,11 +93,16 @@ def fit_ridge(
     projected = U.T @ (root * targets)
     theta = Vt.T @ ((sizes / (1.0 + sizes**2))[:, None] * projected)
     others = 1.0 - (U**2) @ share
+    return theta, _leave_one_out(targets, U @ (share[:, None] * projected) / root, others)[1]
+
+
+def _leave_one_out(
+    targets: np.ndarray, fitted: np.ndarray, others: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return leave-one-out residuals and values for f and 1 - h; zero if undetermined."""
     known = others > _UNDECIDED
-    excess = (targets - U @ (share[:, None] * projected) / root) / np.where(known, others, np.inf)[
-        :, None
-    ]
-    return theta, np.where(known[:, None], targets - excess, 0.0)
+    residuals = (targets - fitted) / np.where(known, others, np.inf)[:, None]
+    return residuals, np.where(known[:, None], targets - residuals, 0.0)
 
 
 def _quadratic_form(features: np.ndarray | sp.csr_array, A: np.ndarray) -> np.ndarray:
