@@ -223,13 +223,3 @@ def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
 def anchor_components(Z: sp.csr_array) -> np.ndarray:
     """Return the number of each anchor's connected component of the graph, shape (m,)."""
     return connected_components(Z.T @ Z, directed=False)[1]
-
-
-__all__ = [
-    "WEIGHTS",
-    "AnchorGraph",
-    "anchor_components",
-    "kernel_weights",
-    "reduced_laplacian",
-    "simplex_weights",
-]

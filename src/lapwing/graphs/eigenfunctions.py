@@ -205,6 +205,3 @@ def _histograms(
 
 def _blocks(X: np.ndarray) -> list[slice]:
     return row_blocks(len(X), max(1, _BLOCK_BYTES // (8 * X.shape[1])))
-
-
-__all__ = ["EigenfunctionBasis", "coordinate_eigenfunctions", "principal_axes"]
