@@ -85,9 +85,7 @@ class EigenfunctionBasis:
                 sigmas.append(sigma[k])
                 functions.append((axis, points, values[:, k]))
         smoothest = np.argsort(sigmas, kind="stable")[:n_functions]
-        eigenvalues = (
-            np.concatenate([[0.0], np.array(sigmas)[smoothest]]) if sigmas else np.zeros(1)
-        )
+        eigenvalues = np.append(0.0, np.array(sigmas)[smoothest])
         return cls(mean, axes, bandwidth, eigenvalues, tuple(functions[i] for i in smoothest))
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
