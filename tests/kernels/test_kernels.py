@@ -311,7 +311,7 @@ def test_single_precision_is_as_good_as_promised(scale):
 @every_kernel
 @pytest.mark.parametrize("columns", [1, 3])
 def test_expansion_on_new_rows(name, columns, monkeypatch):
-    monkeypatch.setattr("lapwing.spaces.expansion._BLOCK_ENTRIES", 50)  # several blocks
+    monkeypatch.setattr("lapwing.spaces.predictors._BLOCK_ENTRIES", 50)  # several blocks
     A, new = rows(20), rows(33, seed=5)
     coef = np.random.default_rng(2).normal(size=(20, columns))
     coef[4:9] = 0.0

@@ -224,13 +224,3 @@ def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
 def anchor_components(Z: sp.csr_array) -> np.ndarray:
     """Return the index of the connected component of each anchor, shape (m,)."""
     return connected_components(Z.T @ Z, directed=False)[1]
-
-
-__all__ = [
-    "WEIGHTS",
-    "AnchorGraph",
-    "anchor_components",
-    "kernel_weights",
-    "reduced_laplacian",
-    "simplex_weights",
-]

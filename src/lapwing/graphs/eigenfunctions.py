@@ -85,9 +85,7 @@ class EigenfunctionBasis:
                 sigmas.append(sigma[k])
                 functions.append((axis, points, values[:, k]))
         smoothest = np.argsort(sigmas, kind="stable")[:n_functions]
-        eigenvalues = (
-            np.concatenate([[0.0], np.array(sigmas)[smoothest]]) if sigmas else np.zeros(1)
-        )
+        eigenvalues = np.append(0.0, np.array(sigmas)[smoothest])
         return cls(mean, axes, bandwidth, eigenvalues, tuple(functions[i] for i in smoothest))
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -205,6 +203,3 @@ def _histograms(
 
 def _blocks(X: np.ndarray) -> list[slice]:
     return row_blocks(len(X), max(1, _BLOCK_BYTES // (8 * X.shape[1])))
-
-
-__all__ = ["EigenfunctionBasis", "coordinate_eigenfunctions", "principal_axes"]

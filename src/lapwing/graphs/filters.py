@@ -77,7 +77,8 @@ def spectrum_bound(laplacian: Operator) -> float:
         return 1.01 * float(np.linalg.eigvalsh(laplacian @ np.eye(n))[-1]) + 1e-12
     try:
         v0 = rng.standard_normal(n)
-        largest = eigsh(_as_scipy(laplacian), k=1, which="LA", tol=1e-2, v0=v0)[0][0]
+        L = LinearOperator((n, n), matvec=laplacian.__matmul__, dtype=np.float64)
+        largest = eigsh(L, k=1, which="LA", tol=1e-2, v0=v0)[0][0]
         return 1.05 * float(largest) + 1e-12
     except ArpackError:
         # Power iteration from below, doubled: safe for a symmetric positive semi-definite L.
@@ -85,7 +86,3 @@ def spectrum_bound(laplacian: Operator) -> float:
         for _ in range(30):
             v = laplacian @ (v / max(float(np.linalg.norm(v)), 1e-300))
         return 2.0 * float(np.linalg.norm(v)) + 1e-12
-
-
-def _as_scipy(operator: Operator) -> LinearOperator:
-    return LinearOperator(operator.shape, matvec=lambda v: operator @ v, dtype=np.float64)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..arrays.blocks import without_repeats
 from ..messages import warn
 from ..operators import Operator, PowerOperator, SparseOperator
-from .neighbors import METRICS, nearest_neighbors, resolve_backend
+from .neighbors import METRICS, input_rules, nearest_neighbors, resolve_backend
 from .points import squared_norms
 from .spectrum import check_request, smallest_eigenpairs
 from .weights import (
@@ -139,7 +139,7 @@ class KNNGraph(BaseEstimator):
             The fitted graph itself.
         """
         self._check_parameters()
-        X = without_repeats(validate_data(self, X, **self._input_rules()))
+        X = without_repeats(validate_data(self, X, **input_rules(self.metric)))
         n = X.shape[0]
         k = min(int(self.n_neighbors), n - 1)
         if k < self.n_neighbors:
@@ -204,7 +204,7 @@ class KNNGraph(BaseEstimator):
             return False
         if self._checksum is None:
             return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
-        X = without_repeats(check_array(X, **self._input_rules()))
+        X = without_repeats(check_array(X, **input_rules(self.metric)))
         return _checksum(X) == self._checksum
 
     def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
@@ -297,10 +297,6 @@ class KNNGraph(BaseEstimator):
         good = isinstance(value, numbers.Real) and np.isfinite(value) and value > 0
         if not (good or value == "mean"):
             raise ValueError(f'bandwidth must be "mean" or a positive number, got {value!r}.')
-
-    def _input_rules(self) -> dict[str, Any]:
-        accept_sparse = False if self.metric == "precomputed" else "csr"
-        return {"accept_sparse": accept_sparse, "dtype": [np.float64, np.float32]}
 
     def to_state(self) -> dict[str, Any]:
         """Return what a model file keeps of a graph, fitted or not."""

@@ -61,11 +61,7 @@ def nearest_neighbors(
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {METRICS}, got {metric!r}.")
-    X = check_array(
-        X,
-        accept_sparse=False if metric == "precomputed" else "csr",
-        dtype=[np.float64, np.float32],
-    )
+    X = check_array(X, **input_rules(metric))
     if not 1 <= k < X.shape[0]:
         raise ValueError(
             f"k must be at least 1 and less than the number of rows ({X.shape[0]}), got {k}."
@@ -85,11 +81,18 @@ def nearest_neighbors(
             f"X holds values up to {largest:.1e}, whose squares overflow. Rescale X, for example "
             "with sklearn.preprocessing.StandardScaler."
         )
-    search = _approximate if resolve_backend(X, metric, backend) == "approximate" else _exact
+    approximate = resolve_backend(X, metric, backend) == "approximate"
+    search = _approximate if approximate else exact_neighbors
     if metric == "cosine":
         return _cosine_neighbors(X, k, search)
     squared, index = search(Points(X), k)
     return np.sqrt(squared), index
+
+
+def input_rules(metric: str) -> dict[str, Any]:
+    """Return the options of scikit-learn's checks of X."""
+    accept_sparse = False if metric == "precomputed" else "csr"
+    return {"accept_sparse": accept_sparse, "dtype": [np.float64, np.float32]}
 
 
 def resolve_backend(X: Any, metric: str, backend: str) -> str:
@@ -117,10 +120,6 @@ def resolve_backend(X: Any, metric: str, backend: str) -> str:
         )
         return "exact"
     return "approximate"
-
-
-def _exact(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
-    return exact_neighbors(points, k)
 
 
 def _usearch_index_class() -> Any:
@@ -152,7 +151,7 @@ def _approximate(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
         block = (points.dense(part) - centre).astype(np.float32)
         index.add(rows[part], block, threads=1)
 
-    short: list[np.ndarray] = []
+    enough = np.empty(n, dtype=bool)
     squared = np.empty((n, k))
     neighbors = np.empty((n, k), dtype=np.intp)
     for part in row_blocks(n, 8192):
@@ -161,16 +160,14 @@ def _approximate(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
         keys = found.keys.reshape(len(block), -1).astype(np.intp)
         counts = np.asarray(found.counts).reshape(-1)
         valid = (np.arange(keys.shape[1]) < counts[:, None]) & (keys != rows[part, None])
-        enough = valid.sum(axis=1) >= k
-        short.append(rows[part][~enough])
-        valid[~enough] = False
+        enough[part] = valid.sum(axis=1) >= k
+        valid[~enough[part]] = False
         row, column = np.nonzero(valid)
         other = keys[row, column]
         exact = points.squared_distances(row + part.start, other)
-        squared[rows[part][enough]], neighbors[rows[part][enough]] = k_smallest(
-            row, other, exact, k
-        )
-    redo = np.concatenate(short)
+        chosen = rows[part][enough[part]]
+        squared[chosen], neighbors[chosen] = k_smallest(row, other, exact, k)
+    redo = np.flatnonzero(~enough)
     if len(redo):
         squared[redo], neighbors[redo] = exact_rows(points, redo, k)
     if logger.isEnabledFor(logging.DEBUG):

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.threads import row_blocks
+
 CHUNK_BYTES = 8_000_000  # temporary arrays of about the size of the cache
 
 
@@ -51,9 +53,7 @@ class Points:
         """
         result = np.empty(len(rows))
         width = max(1, self.X.nnz // max(len(self), 1)) if self.sparse else self.n_features
-        step = max(1, CHUNK_BYTES // (8 * max(width, 1)))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+        for part in row_blocks(len(rows), max(1, CHUNK_BYTES // (8 * max(width, 1)))):
             if self.sparse:
                 gap = self.X[rows[part]].astype(np.float64) - self.X[others[part]]
                 gap.data **= 2
@@ -73,9 +73,8 @@ def squared_norms(X: Any) -> np.ndarray:
     """Squared Euclidean norm of every row in float64."""
     if sp.issparse(X):
         return np.asarray(X.astype(np.float64).multiply(X).sum(axis=1)).ravel()
-    step = max(1, CHUNK_BYTES // (8 * max(X.shape[1], 1)))
     result = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step].astype(np.float64)
-        result[start : start + step] = np.einsum("ij,ij->i", block, block)
+    for rows in row_blocks(X.shape[0], max(1, CHUNK_BYTES // (8 * max(X.shape[1], 1)))):
+        block = X[rows].astype(np.float64)
+        result[rows] = np.einsum("ij,ij->i", block, block)
     return result

@@ -140,7 +140,6 @@ class SparseTiles:
     dtype = np.float64
 
     def __init__(self, points: Points, order: np.ndarray) -> None:
-        self.order = order
         self.X = sp.csr_array(points.X)[order].astype(np.float64)
         self.n_terms = points.n_features + 2
         self.halves = squared_norms(self.X) / 2

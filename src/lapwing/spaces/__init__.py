@@ -10,7 +10,6 @@ from .basis import (
     kernel_basis,
     landmark_basis,
 )
-from .expansion import evaluate
 from .features import (
     CUTOFF,
     Features,
@@ -43,6 +42,7 @@ from .predictors import (
     PrototypeMixture,
     RowLookup,
     WeightedSum,
+    evaluate,
 )
 from .prototypes import (
     LowRankGraph,

@@ -51,9 +51,9 @@ class AffineSpace:
         m = space.n_coef
         self._coef = slice(0, m)
         self._dual = slice(m, 2 * m) if self._carries_values else self._coef
-        self._constant = (2 * m if self._carries_values else m) if self.free else None
+        self._constant = self._dual.stop if self.free else None
         self.n_rows: int = space.gram.shape[0]
-        self.n_coordinates = m * (2 if self._carries_values else 1) + int(self.free)
+        self.n_coordinates = self._dual.stop + int(self.free)
 
         # Σuᵢφ(xᵢ), stored such that its inner product with w is a contraction with coefficients.
         self._center: np.ndarray | None = None

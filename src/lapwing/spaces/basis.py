@@ -44,7 +44,7 @@ class Basis:
 
 def column_basis(kernel: Kernel, X: Any) -> Basis:
     """Return the columns of X, as a linear kernel prepares them."""
-    return Basis(kernel.prepare(X).data, _same)
+    return Basis(kernel.prepare(X).data, lambda theta: theta)
 
 
 def kernel_basis(kernel: Kernel | None, X: Any) -> Basis:
@@ -54,9 +54,10 @@ def kernel_basis(kernel: Kernel | None, X: Any) -> Basis:
     """
     if kernel is None:
         return gram_basis(np.array(X, dtype=np.float64))
-    basis = gram_basis(gram_matrix(kernel, kernel.prepare(X)))
-    if kernel.is_linear:
-        return replace(basis, coef_of=partial(_of_columns, kernel, X, basis.coef_of))
+    rows = kernel.prepare(X)
+    basis = gram_basis(gram_matrix(kernel, rows))
+    if kernel.is_linear:  # from coefficients of the rows to those of the columns
+        return replace(basis, coef_of=lambda theta: np.asarray(rows.data.T @ basis.coef_of(theta)))
     return basis
 
 
@@ -91,14 +92,3 @@ def expansion_of(H: np.ndarray, pivots: np.ndarray, theta: np.ndarray) -> np.nda
     coef = np.zeros((len(H), theta.shape[1]))
     coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
     return coef
-
-
-def _same(theta: np.ndarray) -> np.ndarray:
-    return theta
-
-
-def _of_columns(
-    kernel: Kernel, X: Any, coef_of: Callable[[np.ndarray], np.ndarray], theta: np.ndarray
-) -> np.ndarray:
-    """Return weights of the columns from coordinates whose coefficients are those of rows."""
-    return np.asarray(kernel.prepare(X).data.T @ coef_of(theta))

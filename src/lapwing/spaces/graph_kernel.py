@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, get_lapack_funcs
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels import Kernel
@@ -108,13 +108,9 @@ def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: 
     scale = 1.0 / np.sqrt(np.diag(P))
     P *= scale
     P *= scale[:, None]
-    try:
-        factor = cholesky(P, lower=True, overwrite_a=True, check_finite=False)
-        inverse, failed = get_lapack_funcs(("potri",), (factor,))[0](
-            factor, lower=True, overwrite_c=True
-        )
-    except LinAlgError:
-        failed = 1
+    inverse, failed = dpotrf(P, lower=1, overwrite_a=1, clean=0)
+    if not failed:
+        inverse, failed = dpotri(inverse, lower=1, overwrite_c=1)
     if failed:
         raise ValueError(
             "the graph kernel is singular to working precision: lower the power of the graph or "

@@ -24,6 +24,8 @@ class KernelSpace:
 
     Attributes
     ----------
+    n_coef : int
+        Number of coefficients of a function.
     is_expansion : bool
         Whether coefficients are those of an expansion over the training rows.
     features : None
@@ -35,11 +37,7 @@ class KernelSpace:
 
     def __init__(self, gram: Operator) -> None:
         self.gram = gram
-
-    @property
-    def n_coef(self) -> int:
-        """Number of coefficients of a function."""
-        return self.gram.shape[0]
+        self.n_coef = gram.shape[0]
 
     def represent(self, row_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and values of the representer. Cost: one product with K."""
@@ -70,6 +68,8 @@ class LinearSpace:
 
     Attributes
     ----------
+    n_coef : int
+        Number of coefficients of a function.
     is_expansion : bool
         Whether coefficients are those of an expansion over the training rows.
     features : ndarray or CSR matrix of shape (n, d)
@@ -82,11 +82,7 @@ class LinearSpace:
         self.features = X
         self.rows = Rows(X)
         self.gram = RowGramOperator(self.rows) if gram is None else gram
-
-    @property
-    def n_coef(self) -> int:
-        """Number of coefficients of a function."""
-        return self.features.shape[1]
+        self.n_coef: int = X.shape[1]
 
     def represent(self, row_gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Xᵀr and XXᵀr. Cost: two products with X, counted as one with K."""

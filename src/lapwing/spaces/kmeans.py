@@ -41,6 +41,3 @@ def kmeans_landmarks(
     seed = int(rng.integers(2**31))
     means = MiniBatchKMeans(m, n_init=1, batch_size=max(1024, 4 * m), random_state=seed)
     return means.fit(X, sample_weight=weights).cluster_centers_
-
-
-__all__ = ["kmeans_landmarks", "kmeans_rows"]

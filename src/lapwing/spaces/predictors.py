@@ -1,17 +1,17 @@
 """Fitted functions of a row: what a model is once it has been fitted.
 
-One small immutable class per kind, each with ``values(X)`` for new rows, evaluated in tiles, and
-``to_arrays`` / ``from_arrays`` for files. They give one column per class (one for two classes, one
-for a quantity) and know neither labels nor how they were found.
+One small immutable class per type of function, each with ``values(X)`` for new rows, evaluated in
+tiles, and ``to_arrays`` and ``from_arrays`` for files. There is one column of values per class (one
+for two classes, one for a quantity). Predictors know neither labels nor how they were computed.
 
-Notation: c columns, d columns of X.
+Notation: c columns of values, d columns of X.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, reduce
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,32 +20,48 @@ from sklearn.neighbors import NearestNeighbors
 from ..arrays.blocks import RowBlocks
 from ..arrays.duplicates import RowIndex
 from ..arrays.packing import Packed, expect, pack, unpack
-from ..arrays.threads import row_blocks
+from ..arrays.threads import map_blocks, row_blocks
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
 from ..kernels import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
-from .expansion import evaluate
 from .prototypes import Similarities, tile_rows
 
-#: Rows for which neighbours are searched at a time.
+#: Number of kernel values computed at a time, which limits a prediction to 16 MB per thread.
+_BLOCK_ENTRIES = 2_000_000
+#: Number of rows whose neighbours are searched at a time.
 _NEIGHBOR_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Base of the fitted functions; a kind implements `values` and `_shapes_fit`."""
+    """Base class of the fitted functions; subclasses implement `values` and `_shapes_fit`.
+
+    Attributes
+    ----------
+    linear_in : tuple of str
+        Fields in which the function is linear. Functions of one type whose other fields agree can
+        be added.
+    """
+
+    linear_in: ClassVar[tuple[str, ...]] = ("coef",)
 
     def values(self, X: Any) -> np.ndarray:
         """Return the values on checked rows, shape (n, c)."""
         raise NotImplementedError(f"{type(self).__name__} must implement values")
 
-    def times(self, factor: float) -> Predictor:
+    def times(self, factor: float) -> Self:
         """Return a multiple."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be scaled")
+        return replace(self, **{name: factor * getattr(self, name) for name in self.linear_in})
 
     def plus(self, other: Predictor) -> Predictor | None:
-        """Return the sum as one function of the same kind, or None where there is none."""
-        return None
+        """Return the sum as one function of the same type, or None if it is not one."""
+        if type(self) is not type(other) or not self.linear_in:
+            return None
+        fixed = [field.name for field in fields(self) if field.name not in self.linear_in]
+        if not all(_agree(getattr(self, name), getattr(other, name)) for name in fixed):
+            return None
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.linear_in}
+        return replace(self, **sums)
 
     def to_arrays(self) -> Packed:
         """Return the function as JSON and plain arrays."""
@@ -59,7 +75,7 @@ class Predictor:
         return made
 
     def check_loaded(self) -> None:
-        """Refuse contents of a file that do not fit together or are not finite."""
+        """Raise an error for contents of a file that do not fit together or are not finite."""
         for field in fields(self):
             value = getattr(self, field.name)
             numbers = value.data if sp.issparse(value) else value
@@ -82,7 +98,7 @@ class KernelExpansion(Predictor):
     points : ndarray or CSR matrix of shape (m, d)
         z: training rows or landmarks.
     coef : ndarray of shape (m, c)
-        Coefficients; points whose coefficients are all zero cost nothing.
+        Coefficients. Points whose coefficients are all zero are skipped.
     intercept : ndarray of shape (c,)
         Intercepts.
     """
@@ -92,22 +108,11 @@ class KernelExpansion(Predictor):
     coef: np.ndarray
     intercept: np.ndarray
 
+    linear_in = ("coef", "intercept")
+
     def values(self, X: Any) -> np.ndarray:
-        """Return the values, at a cost in proportion to the points with coefficients."""
+        """Return the values. Cost: a kernel value for each row and point."""
         return evaluate(self.kernel, X, self.points, self.coef) + self.intercept
-
-    def times(self, factor: float) -> KernelExpansion:
-        """Return a multiple."""
-        return replace(self, coef=factor * self.coef, intercept=factor * self.intercept)
-
-    def plus(self, other: Predictor) -> KernelExpansion | None:
-        """Return the sum of expansions over the same points with the same kernel."""
-        if not isinstance(other, KernelExpansion) or self.points is not other.points:
-            return None
-        if not _equal(self.kernel, other.kernel):
-            return None
-        coef, intercept = self.coef + other.coef, self.intercept + other.intercept
-        return replace(self, coef=coef, intercept=intercept)
 
     def _shapes_fit(self) -> bool:
         return self.coef.shape == (self.points.shape[0], len(self.intercept))
@@ -133,21 +138,12 @@ class LinearFunction(Predictor):
     intercept: np.ndarray
     kernel: Kernel | None = None
 
+    linear_in = ("coef", "intercept")
+
     def values(self, X: Any) -> np.ndarray:
-        """Return the values: one product."""
+        """Return the values. Cost: one product with X."""
         rows = X if self.kernel is None else self.kernel.prepare(X).data
         return np.asarray(rows @ self.coef) + self.intercept
-
-    def times(self, factor: float) -> LinearFunction:
-        """Return a multiple."""
-        return replace(self, coef=factor * self.coef, intercept=factor * self.intercept)
-
-    def plus(self, other: Predictor) -> LinearFunction | None:
-        """Return the sum of functions of the same rows."""
-        if not isinstance(other, LinearFunction) or not _equal(self.kernel, other.kernel):
-            return None
-        coef, intercept = self.coef + other.coef, self.intercept + other.intercept
-        return replace(self, coef=coef, intercept=intercept)
 
     def _shapes_fit(self) -> bool:
         return self.coef.ndim == 2 and self.intercept.shape == (self.coef.shape[1],)
@@ -247,6 +243,8 @@ class NeighborAverage(Predictor):
     n_neighbors: int
     width: float
 
+    linear_in = ("on_rows",)
+
     def values(self, X: Any) -> np.ndarray:
         """Return the weighted means, in blocks of rows."""
         k = min(self.n_neighbors, self.rows.shape[0])
@@ -261,16 +259,6 @@ class NeighborAverage(Predictor):
         weights = np.exp(-squares / (2.0 * max(self.width, 1e-150) ** 2))
         weights /= weights.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijc->ic", weights, self.on_rows[index])
-
-    def times(self, factor: float) -> NeighborAverage:
-        """Return a multiple."""
-        return replace(self, on_rows=factor * self.on_rows)
-
-    def plus(self, other: Predictor) -> NeighborAverage | None:
-        """Return the sum of averages over the same rows."""
-        if not isinstance(other, NeighborAverage) or self.rows is not other.rows:
-            return None
-        return replace(self, on_rows=self.on_rows + other.on_rows)
 
     def _shapes_fit(self) -> bool:
         fine = self.n_neighbors >= 1 and np.isfinite(self.width)
@@ -291,6 +279,8 @@ class RowLookup(Predictor):
 
     rows: Any
     on_rows: np.ndarray
+
+    linear_in = ("on_rows",)
 
     @cached_property
     def _index(self) -> RowIndex:
@@ -325,6 +315,8 @@ class WeightedSum(Predictor):
 
     parts: tuple[Predictor, ...]
 
+    linear_in = ()
+
     @classmethod
     def of(cls, parts: list[Predictor]) -> WeightedSum:
         """Return the sum, functions that can be joined as one."""
@@ -341,10 +333,7 @@ class WeightedSum(Predictor):
 
     def values(self, X: Any) -> np.ndarray:
         """Return the sum of the values."""
-        total = self.parts[0].values(X)
-        for part in self.parts[1:]:
-            total = total + part.values(X)
-        return total
+        return reduce(np.add, (part.values(X) for part in self.parts))
 
     def times(self, factor: float) -> WeightedSum:
         """Return a multiple."""
@@ -354,33 +343,42 @@ class WeightedSum(Predictor):
         return len(self.parts) > 0
 
 
-def _equal(kernel: Kernel | None, other: Kernel | None) -> bool:
-    """Return whether two kernels have the same parameters."""
-    if kernel is None or other is None or type(kernel) is not type(other):
-        return kernel is other
-    mine, others = vars(kernel), vars(other)
-    return all(np.array_equal(mine[name], others[name]) for name in mine)
+def evaluate(kernel: Kernel, X_new: Any, X: Any, coef: np.ndarray) -> np.ndarray:
+    """Return Σ coefᵢ k(xᵢ, x) for new rows x, shape (n_new, c), in blocks on all threads.
+
+    Rows of X whose coefficients are all zero are skipped, so that the cost of a prediction is that
+    of the support of the expansion.
+    """
+    support = np.flatnonzero(np.any(coef != 0, axis=1))
+    if len(support) == 0 or X_new.shape[0] == 0:
+        return np.zeros((X_new.shape[0], coef.shape[1]))
+    new, train = kernel.prepare(X_new), kernel.prepare(X[support])
+    coef = coef[support]
+    if kernel.is_linear:
+        return np.asarray(new.data @ (train.data.T @ coef))
+    blocks = row_blocks(len(new), max(1, _BLOCK_ENTRIES // len(support)))
+    return np.concatenate(map_blocks(lambda b: kernel.block(new[b], train) @ coef, blocks))
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Return whether two fields are one object, equal numbers, or kernels with equal parameters."""
+    if isinstance(one, Kernel) and type(one) is type(other):
+        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
+    return one is other or (isinstance(one, (int, float)) and one == other)
 
 
 def _known_types() -> dict[str, type]:
     return {kind.__name__: kind for kind in PREDICTOR_TYPES}
 
 
-#: Types of which predictors are made.
+#: The predictors, and the types of their fields.
 PREDICTOR_TYPES: tuple[type, ...] = (
+    *Predictor.__subclasses__(),
     AnchorGraph,
-    AnchorMixture,
     CosineKernel,
     EigenfunctionBasis,
-    EigenfunctionSeries,
     GaussianKernel,
-    KernelExpansion,
-    LinearFunction,
     LinearKernel,
-    NeighborAverage,
     PolynomialKernel,
-    PrototypeMixture,
-    RowLookup,
     Similarities,
-    WeightedSum,
 )

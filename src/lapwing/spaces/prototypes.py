@@ -240,13 +240,3 @@ def penalty_root(plus: np.ndarray, minus: np.ndarray, similarities: Similarities
     largest = float(np.einsum("ij,ij->j", root, plus @ root).max())
     values = np.maximum(values, CUTOFF * max(values[-1], largest, _SMALLEST_PENALTY))
     return root @ (vectors / np.sqrt(values))
-
-
-__all__ = [
-    "LowRankGraph",
-    "Similarities",
-    "localised",
-    "penalty_root",
-    "smoothness_at_points",
-    "tile_rows",
-]
