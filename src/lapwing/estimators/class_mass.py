@@ -1,7 +1,7 @@
 """Class-mass normalisation: scaling classes so that their values add up to what is expected.
 
-Values that spread over a graph may favour a class for no better reason than where its labelled rows
-lie. With a prior q_c and the mass m_c = Σ_i f_ic, f_ic is replaced by f_ic · q_c · M / m_c, where M
+Values that are spread over a graph may favour a class only because of where its labelled rows lie.
+With a prior q_c and the mass m_c = Σ_i f_ic, f_ic is replaced by f_ic · q_c · M / m_c, where M
 is the same for all classes: Zhu, Ghahramani & Lafferty (2003), section 4. They sum over unlabelled
 rows; here the sum is over all training rows.
 
@@ -48,7 +48,7 @@ class ClassScales:
 
 
 def check_prior(class_prior: Any, targets: Targets) -> None:
-    """Refuse a prior that does not fit the classes, before anything is computed."""
+    """Refuse a prior that does not match the classes, before anything is computed."""
     assert targets.classes is not None
     resolve_prior(class_prior, targets.classes, np.ones(len(targets.classes)))
 
@@ -77,7 +77,7 @@ def class_scales(
     held_out_mass : ndarray of shape (k, n_classes)
         The same without the label of one row each.
     sample : ndarray of int, shape (k,), optional
-        Which labelled rows these are; by default all.
+        The labelled rows that are left out; by default all.
     total, least : float, optional
         See `class_factors`.
     advice : str, optional
@@ -110,7 +110,7 @@ def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> 
     classes : ndarray of shape (n_classes,)
         The classes, sorted.
     counts : ndarray of shape (n_classes,) or (k, n_classes)
-        Labelled rows of each class; or one line per case, for instance with one row left out.
+        Labelled rows of each class; or one row per case, for instance with one label left out.
 
     Returns
     -------
@@ -165,20 +165,20 @@ def class_factors(
     prior: np.ndarray | None,
     *,
     total: float | np.ndarray | None = None,
-    least: float | np.ndarray | None = None,
+    least: float | None = None,
 ) -> np.ndarray:
     """Return the factor of each class, q_c · M / m_c.
 
     Parameters
     ----------
     mass : ndarray of shape (n_classes,) or (k, n_classes)
-        m, sums of the values over all rows; or one line per case.
+        m, sums of the values over all rows; or one row per case.
     prior : ndarray that broadcasts to it, or None
         q; None scales nothing.
-    total : float or ndarray, optional
+    total : float, optional
         M, by default the sum of m, so that scaling does not change the sum of all values.
-    least : float or ndarray, optional
-        Least mass that a class is divided by; by default a tiny share of the sum.
+    least : float, optional
+        Smallest mass that is divided by; by default a tiny share of the sum.
 
     Returns
     -------
@@ -194,8 +194,8 @@ def class_factors(
         return np.ones_like(mass)
     if total is None:
         total = mass.sum(axis=-1, keepdims=True)
-    fine = _massive(mass, least).all(axis=-1, keepdims=True)
-    # The inverse of 1/k is k to the last bit, and so are equal shares a division by k.
+    fine = _has_mass(mass, least).all(axis=-1, keepdims=True)
+    # The inverse of 1/k is k to the last bit, so that equal shares are a division by k.
     return np.where(fine, total / ((1.0 / prior) * np.where(fine, mass, 1.0)), 1.0)
 
 
@@ -206,7 +206,7 @@ def warn_lost_mass(
 
     ``advice`` continues the sentence "Label more rows of them, give them more weight…".
     """
-    lost = ~_massive(mass, least)
+    lost = ~_has_mass(mass, least)
     if lost.any():
         warn(
             f"the values of all rows add up to next to nothing for {classes[lost].tolist()}: the "
@@ -215,9 +215,7 @@ def warn_lost_mass(
         )
 
 
-def _massive(mass: np.ndarray, least: float | np.ndarray | None) -> np.ndarray:
+def _has_mass(mass: np.ndarray, least: float | None) -> np.ndarray:
     """Return which classes have enough mass to be divided by."""
-    if least is None:
-        least = _LEAST_SHARE * np.abs(mass).sum(axis=-1, keepdims=True)
-    # Never zero: it would be divided by.
-    return mass >= np.maximum(least, np.finfo(np.float64).tiny)
+    smallest = least if least is not None else _LEAST_SHARE * np.abs(mass).sum(-1, keepdims=True)
+    return mass >= np.maximum(smallest, np.finfo(np.float64).tiny)  # zero cannot be divided by

@@ -31,8 +31,8 @@ class EigenfunctionClassifier(Classifier):
 
     with Σ the diagonal matrix of the eigenvalues and Λ that of λ on labelled rows and 0
     elsewhere. No graph is built. The method assumes that the density is a product over the axes,
-    and is the worse the less that is true. It is meant for comparisons, and for very many rows of
-    few dimensions.
+    and gets worse the farther that is from the truth. It is meant for comparisons, and for very
+    many rows of few dimensions.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class EigenfunctionClassifier(Classifier):
     n_bins : int, default=50
         Bins of each histogram, at least 2, from the smallest to the largest value.
     n_eigenfunctions : int, default=64
-        Functions besides the constant.
+        Number of functions in addition to the constant.
     reg_labeled : float, default=0.01
         λ > 0, weight of a labelled row. The functions have mean square one over the rows; with
         functions of norm one over the n rows, as eigenvectors are, the same solution needs n·λ.
@@ -53,7 +53,7 @@ class EigenfunctionClassifier(Classifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of nothing: no random numbers are drawn. All classifiers have this parameter.
+        Not used, since no random numbers are drawn; all classifiers have this parameter.
 
     Attributes
     ----------

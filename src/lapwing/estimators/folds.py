@@ -1,7 +1,6 @@
 """Folds of a cross-validation that hides labels and not rows, for estimators that have it built in.
 
-A row that is held out stays in the graph as an unlabelled one, which is what a row is for the model
-in use.
+A held-out row stays in the graph as an unlabelled one, just as the unlabelled rows of a fit do.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ def labelled_folds(cv: Any, X: Any, targets: Targets) -> list[Fold]:
         folds = list(splitter.split(X[index], known))
     if len(folds) == 0 or any(len(train) == 0 or len(test) == 0 for train, test in folds):
         raise ValueError(
-            "cv gives no fold, or one without a labelled row to learn from or to score: use "
+            "cv gives no fold, or a fold without a labelled row to learn from or to score: use "
             "fewer folds, or LabeledKFold, or label more rows"
         )
     return folds
 
 
 def fold_weights(targets: Targets, train: np.ndarray, class_weight: Any) -> np.ndarray:
-    """Return the weights of the losses where the labels of a fold are all there are.
+    """Return the weights of the losses where only the labels of a fold are used.
 
     Labelled rows of weight zero count in balanced weights, as they do in a fit.
     """

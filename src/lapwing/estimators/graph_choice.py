@@ -20,15 +20,19 @@ def graph_of_rows(
     model: Any,
     X: Any,
     targets: Targets,
-    default: KNNGraph,
     refit: bool,
+    *,
+    default: KNNGraph | None = None,
     consequence: str = _KERNEL_ALONE,
 ) -> tuple[KNNGraph, np.ndarray]:
     """Return the graph fitted to the rows, and which of them a label reaches.
 
     ``model`` is an estimator, of which parameters are read; ``refit`` uses the graph of its last
-    fit. See `resolve_graph` and `label_reach`, which warns only where the graph has a weight.
+    fit, and ``default`` is by default that of the task. See `resolve_graph` and `label_reach`,
+    which warns only where the graph has a weight.
     """
+    if default is None:
+        default = regression_graph() if targets.classes is None else KNNGraph()
     precomputed = is_word(getattr(model, "kernel", None), "precomputed")
     graph = resolve_graph(model.graph_ if refit else model.graph, X, default, precomputed)
     if getattr(model, "reg_manifold", 1.0) == 0:

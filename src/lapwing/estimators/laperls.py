@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..graphs import KNNGraph
 from ..solvers import Step
 from .embedded import check_embedding, fit_embedded_least_squares
-from .graph_choice import graph_of_rows, regression_graph
+from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
 from .parameters import check_choice
 from .rows import Rows
@@ -171,7 +170,7 @@ class LapERLSClassifier(Classifier):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_choice("solver", self.solver, ("auto", "direct", "cg"))
-        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)
         return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)
@@ -318,7 +317,7 @@ class LapERLSRegressor(Regressor):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_choice("solver", self.solver, ("auto", "direct", "cg"))
-        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)
         return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)

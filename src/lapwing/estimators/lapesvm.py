@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..graphs import KNNGraph
 from ..solvers import Step
 from .embedded import check_embedding, fit_tube
-from .graph_choice import graph_of_rows, regression_graph
+from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
 from .parameters import check_not_negative
 from .rows import Rows
@@ -166,7 +165,7 @@ class LapESVC(Classifier):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_not_negative("epsilon", self.epsilon)
-        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)
         return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)
@@ -308,7 +307,7 @@ class LapESVR(Regressor):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
         check_not_negative("epsilon", self.epsilon)
-        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)
         return self._set_fitted(rows, targets, found, graph_=graph, label_reach_=reach)

@@ -8,11 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..graphs import KNNGraph
 from ..losses import SquaredLoss
 from ..solvers import Step
 from .early_stopping import early_stopping
-from .graph_choice import graph_of_rows, regression_graph
+from .graph_choice import graph_of_rows
 from .manifold import check_regularization, fit_manifold
 from .model import Classifier, Regressor
 from .parameters import check_choice
@@ -184,7 +183,7 @@ class LapRLSClassifier(Classifier):
         check_regularization(self)
         validation = self._validation if refit else validation
         rules = early_stopping(self, rows, targets, validation)
-        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(
             self, rows.X, targets, SquaredLoss(), graph, start, reg_ambient=weight, rules=rules
@@ -321,7 +320,7 @@ class LapRLSRegressor(Regressor):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("solver", self.solver, ("auto", "direct", "pcg"))
         check_regularization(self)
-        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(
             self, rows.X, targets, SquaredLoss(), graph, start, reg_ambient=self.reg_ambient

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-from ..graphs import KNNGraph
 from ..losses import LOSSES, Loss
 from ..solvers import PCG, Step
 from .early_stopping import early_stopping
@@ -194,7 +193,7 @@ class LapSVC(Classifier):
         check_regularization(self)
         validation = self._validation if refit else validation
         rules = early_stopping(self, rows, targets, validation)
-        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(
             self, rows.X, targets, loss, graph, start, reg_ambient=weight, rules=rules

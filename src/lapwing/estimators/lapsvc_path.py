@@ -163,7 +163,7 @@ class LapSVCPath(Classifier):
         check_positive("rho", self.rho)
         check_share("lambda_min_ratio", self.lambda_min_ratio)
         X = rows.X
-        graph, reach = graph_of_rows(self, X, targets, regression_graph(), refit)
+        graph, reach = graph_of_rows(self, X, targets, refit, default=regression_graph())
         kernel, sizes = resolve_kernel(self, X), Sizes.of(X, targets.values)
         plan = plan_path(kernel, sizes, memory_limit=self.memory_limit)
         space, _ = build_space(plan, X)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..losses import EpsilonInsensitive
 from ..solvers import Step
-from .graph_choice import graph_of_rows, regression_graph
+from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Regressor
 from .parameters import check_choice, check_not_negative, check_positive
@@ -151,7 +151,7 @@ class LapSVR(Regressor):
         check_not_negative("reg_manifold", self.reg_manifold)
         check_positive("C", self.C)
         loss, weight = EpsilonInsensitive(float(self.epsilon)), 2.0 * float(self.C)
-        graph, reach = graph_of_rows(self, rows.X, targets, regression_graph(), refit)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(
             self, rows.X, targets, loss, graph, start, reg_ambient=1.0, loss_weight=weight

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from ..graphs import KNNGraph
 from ..graphs.weights import graph_laplacian
 from ..messages import warn
 from ..plan import plan_lgc
@@ -160,7 +159,7 @@ class LGCClassifier(Classifier):
         check_count("max_iter", self.max_iter)
         check_prior(self.class_prior, targets)
         prior = "they get the class of the prior"
-        graph, reach = graph_of_rows(self, rows.X, targets, KNNGraph(), refit, prior)
+        graph, reach = graph_of_rows(self, rows.X, targets, refit, consequence=prior)
         spread = _spread_labels(self, graph.affinity_, targets, reach)
         mass, solver = spread.F.sum(axis=0), spread.result.solver
         sample = _held_out_sample(self, targets, solver)

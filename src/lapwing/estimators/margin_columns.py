@@ -1,8 +1,8 @@
 """Classes, restarts and calibration folds as columns of one block.
 
-They share every product with the data, which costs less together than one by one. Restarts differ
-by random weights of the rows in all stages but the last; a fold leaves out the labels of some rows,
-whose values are then held-out ones. Knows neither kernels nor solvers.
+They share every product with the data, which costs less than separate products. Restarts differ by
+random weights of the rows in all stages but the last; a fold leaves out the labels of some rows,
+whose values are then held-out values. Knows neither kernels nor solvers.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def make_columns(
         n = len(targets.given)
         drawn = rng.exponential(size=(n, n_init - 1))
         disturbance = np.ones((n, signs.shape[1]))
-        # The classes of one run see the same weights.
+        # The classes of one run have the same weights.
         disturbance[:, per_run : n_init * per_run] = np.repeat(drawn, per_run, axis=1)
     weights /= weights.sum(axis=0)
     return Columns(per_run, n_init, folds, signs, weights, ratio if used else None, disturbance)
 
 
 def given_ratio(positive_ratio: Any, n_classes: int) -> np.ndarray | None:
-    """Return the share of each column's positive class, after refusing what cannot be one.
+    """Return the share of each column's positive class, after refusing invalid shares.
 
     None if it is not given as numbers: if it is "labeled" or free.
     """

@@ -68,8 +68,8 @@ class PVMClassifier(Classifier):
     verbose : int, default=0
         1 shows progress on the standard error stream.
     memory_limit : int, str or None, default=None
-        Memory that may be used for the fit beside X, in bytes or as text such as "8GB"; None is
-        60 % of the free memory.
+        Memory that may be used for the fit in addition to X, in bytes or as text such as "8GB";
+        None is 60 % of the free memory.
 
     Attributes
     ----------

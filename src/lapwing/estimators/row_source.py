@@ -1,4 +1,4 @@
-"""Training rows that are read several times: in memory, or in blocks that need not fit into it.
+"""Training rows that are read several times: in memory, or in blocks that may exceed it.
 
 Checks them and shows progress; knows nothing of what is computed.
 """
@@ -29,13 +29,13 @@ class RowSource:
     Attributes
     ----------
     rows : Rows
-        The checked rows; of blocks only their number and what is known of their columns.
+        The checked rows; for blocks only their number and the names of their columns.
     blocks : RowBlocks
         Reads the rows.
     row_size : float
-        Stored numbers of a row, in the block where they are most.
+        Stored numbers per row, in the block that has most.
     labels : ndarray or None
-        What blocks give for y.
+        The labels of blocks; None for rows in memory.
     """
 
     rows: Rows
@@ -53,7 +53,7 @@ def source_of(settings: Any, rows: Rows) -> RowSource:
 def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
     """Check blocks of rows, and give a source that reads them again."""
     progress, largest = _progress(settings), 0.0
-    first: Rows | None = None  # what is known of the columns
+    first: Rows | None = None  # the columns of the first block
 
     def check(number: int, pair: Any) -> tuple[Any, np.ndarray]:
         nonlocal first, largest
@@ -67,7 +67,7 @@ def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
     with open_stream(blocks, check) as stream:
         if stream.n_rows < 2 or first is None:
             raise ValueError(f"{stream.n_rows} rows in all blocks: there is nothing to fit")
-        rows = replace(first, X=np.empty((stream.n_rows, 0)))  # of which only rows are counted
+        rows = replace(first, X=np.empty((stream.n_rows, 0)))  # only the number of rows is used
         read = RowBlocks(stream.read, stream.n_rows, progress)
         yield RowSource(rows, read, largest, _join(stream.labels))
 
@@ -80,7 +80,7 @@ def _check_block(
         what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else type(pair).__name__
         raise TypeError(
             f"block {number} must be a tuple (X, y), got {what}: give y=None for a block "
-            "without any label; weights of rows are for fit"
+            "without any label; weights of rows can be passed to fit only"
         )
     X, y = pair
     try:
@@ -100,7 +100,7 @@ def _check_block(
 
 
 def _row_size(X: Any) -> float:
-    """Return the stored numbers of a row, on average."""
+    """Return the stored numbers per row, on average."""
     return 1.5 * X.nnz / max(X.shape[0], 1) if sp.issparse(X) else float(X.shape[1])
 
 
@@ -112,7 +112,7 @@ def _join(labels: list[np.ndarray]) -> np.ndarray:
 
 
 def _progress(settings: Any) -> Progress | None:
-    """Return what shows one line per pass over the rows, if it is wanted."""
+    """Return a function that shows one line per pass over the rows, if ``verbose`` is set."""
     if not settings.verbose:
         return None
     line = ProgressLine(type(settings).__name__)

@@ -115,11 +115,11 @@ def direct_result(
     passes : int
         Passes over the rows, or products with the graph.
     message : str, optional
-        By default that the solution is exact.
+        Default: that the solution is exact.
     n_iter : int, default=1
         Iterations.
     converged : bool, default=True
-        Whether the solution is as exact as was asked for.
+        Whether the solution is as exact as required.
     """
     return SolverResult(
         status="converged" if converged else "not_converged",

@@ -1,8 +1,8 @@
-"""How a model is going to be fitted: the one place that decides, from sizes and memory.
+"""Decisions on how a model is fitted, made in this package only.
 
 A plan is made before anything large is allocated, from the sizes of the problem, the user's choices
-and the memory budget, never from a clock: the same call is planned the same way each time. What
-does not fit is refused here. Builds nothing and computes nothing.
+and the memory budget, never from a clock: the same call always gets the same plan. Problems that do
+not fit into memory are refused here. Builds nothing and computes nothing.
 """
 
 from ..solvers import Sizes

@@ -12,18 +12,18 @@ from ..arrays.memory import memory_budget, require_memory
 
 #: Memory of the graph and its filters, in bytes per row.
 _GRAPH_BYTES = 4_000
-#: Matrices of labels by labels that are held at once.
+#: Number of labels × labels matrices in memory at once.
 _LABEL_SQUARES = 4
 
 
 @dataclass(frozen=True)
 class DefaultPlan:
-    """What the default has room for.
+    """The families that the memory has room for.
 
     Attributes
     ----------
     budget, n_bytes : int
-        Bytes that may be used, and that rows, graph and labels take.
+        Bytes that may be used, and bytes that rows, graph and labels need.
     manifold_fits, margin_fits : bool
         Whether the kernel matrices of these families fit into the rest.
     """
@@ -51,9 +51,9 @@ def plan_default(
     n, d : int
         Rows in use, and columns.
     row_bytes : int
-        What the scaled rows take.
+        Bytes of the scaled rows.
     n_labels : int
-        Labels that meet in one system.
+        Labels of one linear system.
     n_points : int
         Basis functions of the manifold family.
     margin_rows : int

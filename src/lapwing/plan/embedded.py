@@ -42,7 +42,7 @@ def plan_tube(
     Raises
     ------
     MemoryError
-        If the rows of one working set do not fit beside the graph kernel.
+        If the graph kernel and the rows of one working set do not fit.
     """
     budget, n = memory_budget(memory_limit), sizes.n_rows
     graph_kernel, stored = None, 0

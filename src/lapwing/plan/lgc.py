@@ -22,7 +22,7 @@ def plan_lgc(cost: FactorCost, n: int, n_columns: int, *, solver: str, memory_li
     Parameters
     ----------
     cost : FactorCost
-        Upper bounds of what its factorisation takes.
+        Upper bounds of the memory and operations of its factorisation.
     n, n_columns : int
         Rows, and columns of the right-hand side.
     solver : {"auto", "direct", "iterative"}

@@ -1,6 +1,6 @@
 """Plans of models in which a few points carry the function: landmark rows, anchors, prototypes.
 
-Their matrices have a side of m points, never one of n rows.
+Their matrices are m × m for m points, never n × n.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ..solvers import Sizes
 from ..spaces import kmeans_rows, tile_rows
 from .base import Plan
 
-#: Matrices of landmarks by landmarks that are held at once, beside one for each thread.
+#: Number of landmarks × landmarks matrices in memory at once, without one for each thread.
 _LANDMARK_SQUARES = 8
-#: Rows per anchor, at least: an anchor of a single row spreads no labels.
+#: Smallest number of rows per anchor: an anchor of a single row spreads no labels.
 _ROWS_PER_ANCHOR = 4
-#: Matrices of anchors by anchors that are held at once.
+#: Number of anchors × anchors matrices in memory at once.
 _ANCHOR_SQUARES = 6
 #: n_prototypes="auto": a tenth of the rows, within these bounds.
 _AUTO_BOUNDS = (100, 500)
-#: Matrices of prototypes by prototypes that are held at once, for each thread and beside.
+#: Number of prototypes × prototypes matrices in memory at once: for each thread, and once more.
 _PROTOTYPE_SQUARES = 4
 
 
@@ -66,7 +66,7 @@ def plan_prototypes(
     loss : {"squared", "hinge"}
         Loss of the labelled rows.
     row_size : float
-        Stored numbers of a row.
+        Stored numbers per row.
     memory_limit : int, str or None
         The user's limit.
 
