@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: the life of the estimators."""
+"""Estimators that search a grid: attributes, labels added later, input, results."""
 
 import pickle
 
@@ -78,11 +78,11 @@ def test_texts_frames_and_missing_marks():
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 10])
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
-def test_pickle_and_clone(Machine, n_landmarks):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
+def test_pickle_and_clone(Estimator, n_landmarks):
     X, y, _ = moons()
     y = np.where(y == -1, np.nan, y)
-    model = Machine(**FEW, n_landmarks=n_landmarks, graph=KNNGraph(6)).fit(X, y)
+    model = Estimator(**FEW, n_landmarks=n_landmarks, graph=KNNGraph(6)).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.best_index_ == model.best_index_
@@ -140,11 +140,11 @@ def test_kernel_values_beyond_double_precision_are_named():
         LapSVCCV(**{**FEW, "kernel": "poly", "gamma": 1.0}).fit(rows, moons()[1])
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV])
-def test_one_label_a_class_is_too_few(Machine):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV])
+def test_one_label_per_class_is_too_few(Estimator):
     X, y, _ = moons(n_labelled=2)
     with pytest.raises(ValueError, match="no class has two labels"):
-        Machine(**FEW).fit(X, y)
+        Estimator(**FEW).fit(X, y)
 
 
 def test_gap_is_measured_on_all_rows():

@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: bad input, and rows that no label reaches."""
+"""Estimators that search a grid: bad input, and rows that no label reaches."""
 
 import warnings
 
