@@ -41,11 +41,11 @@ def losses_of(model, X, y):
     return model.fit(X, y).cv_results_["mean_test_loss"]
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV])
-def test_ways_to_say_the_same_folds(Machine):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV])
+def test_equal_folds_in_different_forms(Estimator):
     X, y, _ = moons()
     known = np.flatnonzero(y != -1)
-    model = Machine(**FEW)
+    model = Estimator(**FEW)
     expected = losses_of(clone(model).set_params(cv=3), X, y)
     rows = row_folds(y, known)
     # Iterables contain rows of X; unlabelled ones may be in either part and are ignored.
