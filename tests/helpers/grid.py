@@ -1,4 +1,4 @@
-"""What the tests of the machines that choose γ_A and γ_I share."""
+"""Data, scorers and references for the tests of the estimators that search a grid."""
 
 from functools import partial
 from itertools import product
@@ -51,7 +51,7 @@ def targets(n=50, n_labelled=12, seed=0):
 
 
 class Recorder:
-    """A scorer that keeps the values of the rows held out, cell by cell and fold by fold."""
+    """A scorer that keeps the values of the held-out rows, cell by cell and fold by fold."""
 
     def __init__(self, name):
         self.scorer, self.seen = get_scorer(name), []
@@ -64,22 +64,22 @@ class Recorder:
 
 
 def one_by_one(single, X, y, folds, marker, weights=None, axes=AXES):
-    """Yield, per cell and fold, values and labels of the held-out rows of a machine of its own.
+    """Yield, per cell and fold, values and labels of held-out rows by a model fitted alone.
 
-    Folds hold numbers of rows of X; the labels of the second part are hidden.
+    Folds are indices of rows of X; the labels of the second part are hidden.
     """
     for ambient, manifold in product(axes["reg_ambient"], axes["reg_manifold"]):
         for _, test in folds:
             hidden = np.array(y, copy=True)
             hidden[test] = marker
-            machine = clone(single).set_params(reg_ambient=ambient, reg_manifold=manifold)
-            machine.fit(X, hidden, sample_weight=weights)
-            decide = getattr(machine, "decision_function", machine.predict)
-            yield decide(X[test]), machine.predict(X[test]), test
+            model = clone(single).set_params(reg_ambient=ambient, reg_manifold=manifold)
+            model.fit(X, hidden, sample_weight=weights)
+            decide = getattr(model, "decision_function", model.predict)
+            yield decide(X[test]), model.predict(X[test]), test
 
 
 def row_folds(y, known, n_splits=3):
-    """Stratified folds as numbers of rows."""
+    """Stratified folds as indices of rows."""
     splitter = StratifiedKFold(n_splits) if y.dtype.kind != "f" else KFold(n_splits)
     return [(known[a], known[b]) for a, b in splitter.split(known, y[known])]
 
@@ -89,7 +89,7 @@ CLASSIFIERS = {
     "hinge": (LapSVCCV("hinge"), LapSVC("hinge")),
     "squared": (LapRLSClassifierCV(), LapRLSClassifier()),
 }
-every_machine = pytest.mark.parametrize("name", list(CLASSIFIERS))
+each_classifier = pytest.mark.parametrize("name", list(CLASSIFIERS))
 
 
 class Counted(KNNGraph):

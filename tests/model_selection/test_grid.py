@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: the life of the estimators."""
+"""Estimators that search a grid: attributes, labels added later, input, results."""
 
 import numpy as np
 import pandas as pd
@@ -113,11 +113,11 @@ def test_kernel_values_beyond_double_precision_are_named():
         LapSVCCV(**{**FEW, "kernel": "poly", "gamma": 1.0}).fit(rows, moons()[1])
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV])
-def test_one_label_a_class_is_too_few(Machine):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV])
+def test_one_label_per_class_is_too_few(Estimator):
     X, y, _ = moons(n_labelled=2)
     with pytest.raises(ValueError, match="no class has two labels"):
-        Machine(**FEW).fit(X, y)
+        Estimator(**FEW).fit(X, y)
 
 
 def test_gap_is_measured_on_all_rows():

@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: every cell and fold against machines fitted one by one."""
+"""Estimators that search a grid: every cell and fold against models fitted one by one."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ from helpers.grid import (
     FEW,
     Recorder,
     blobs,
-    every_machine,
+    each_classifier,
     gram,
     moons,
     one_by_one,
@@ -64,29 +64,29 @@ def case_data(case):
     return X, y, weights, new
 
 
-def case_machines(name, case, X):
-    """The machine with a grid, that without, and the rows as they are given to both."""
-    chooser, single = CLASSIFIERS[name]
+def case_estimators(name, case, X):
+    """The estimator with a grid, and the one without."""
+    search, single = CLASSIFIERS[name]
     graph = KNNGraph(6, normalized=case != "poly").fit(X)
     single = clone(single).set_params(**CASES[case], graph=graph)
     if "sparse" in case and "wide" in case:  # no iterations: all digits are compared
         single.set_params(solver={"squared_hinge": "newton", "hinge": "dual"}.get(name, "direct"))
-    return clone(chooser).set_params(**CASES[case], **AXES, graph=graph), single
+    return clone(search).set_params(**CASES[case], **AXES, graph=graph), single
 
 
 # ---------------------------------------------------------------- every cell, every fold
 
 
-@every_machine
+@each_classifier
 @pytest.mark.parametrize("case", list(CASES))
-def test_every_cell_and_fold_is_the_machine_with_the_labels_hidden(name, case):
+def test_every_cell_and_fold_is_a_fit_with_hidden_labels(name, case):
     X, y, weights, new = case_data(case)
-    chooser, single = case_machines(name, case, X)
+    search, single = case_estimators(name, case, X)
     if case == "precomputed":
         X, new = gram(X, X), gram(new, X)
     folds = row_folds(y, np.flatnonzero(y != -1))
     recorder = Recorder("accuracy")
-    chooser.set_params(cv=StratifiedKFold(3), scoring=recorder).fit(X, y, sample_weight=weights)
+    search.set_params(cv=StratifiedKFold(3), scoring=recorder).fit(X, y, sample_weight=weights)
 
     expected = list(one_by_one(single, X, y, folds, -1, weights))
     losses, scores = [], []
@@ -97,25 +97,25 @@ def test_every_cell_and_fold_is_the_machine_with_the_labels_hidden(name, case):
         signs = np.where(y[test][:, None] == np.arange(4), 1.0, -1.0)
         signs = signs if alone.ndim == 2 else -signs[:, 0]
         losses.append(np.mean(LOSS[name](signs, alone)))
-    table = chooser.cv_results_
+    table = search.cv_results_
     found = np.array([table[f"split{k}_test_score"] for k in range(3)]).T
     np.testing.assert_allclose(found, np.reshape(scores, (6, 3)), atol=1e-6)
     np.testing.assert_allclose(
         table["mean_test_loss"], np.reshape(losses, (6, 3)).mean(axis=1), rtol=1e-6, atol=1e-6
     )
-    assert len(np.unique(found)) > 1  # or the scores would tell nothing
+    assert len(np.unique(found)) > 1  # otherwise the scores would prove nothing
 
     # Two ways to the same optimum, LU and Cholesky; K loses about 1/γ_A of the digits.
-    best = clone(single).set_params(**chooser.best_params_).fit(X, y, sample_weight=weights)
+    best = clone(single).set_params(**search.best_params_).fit(X, y, sample_weight=weights)
     for rows in (X, new):
         np.testing.assert_allclose(
-            chooser.decision_function(rows), best.decision_function(rows), rtol=1e-7, atol=1e-7
+            search.decision_function(rows), best.decision_function(rows), rtol=1e-7, atol=1e-7
         )
-    np.testing.assert_array_equal(chooser.transduction_, best.transduction_)
-    assert chooser.result_.objective == pytest.approx(best.result_.objective, rel=1e-8)
+    np.testing.assert_array_equal(search.transduction_, best.transduction_)
+    assert search.result_.objective == pytest.approx(best.result_.objective, rel=1e-8)
     # The temperature is a search to about six digits over values that agree to seven.
-    np.testing.assert_allclose(chooser.predict_proba(new), best.predict_proba(new), atol=1e-4)
-    np.testing.assert_allclose(chooser.predict_proba(new).sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(search.predict_proba(new), best.predict_proba(new), atol=1e-4)
+    np.testing.assert_allclose(search.predict_proba(new).sum(axis=1), 1.0, atol=1e-12)
 
 
 LOSS = {
@@ -143,39 +143,39 @@ def test_every_cell_and_fold_of_a_regression(kwargs, weighted, cv):
     known = np.flatnonzero(~np.isnan(y))
     folds = row_folds(y, known) if cv else [(np.delete(known, i), known[[i]]) for i in range(12)]
     recorder = Recorder("neg_mean_squared_error")
-    chooser = LapRLSRegressorCV(**kwargs, **AXES, graph=graph, cv=cv, scoring=recorder)
-    chooser.fit(X, y, sample_weight=weights)
+    search = LapRLSRegressorCV(**kwargs, **AXES, graph=graph, cv=cv, scoring=recorder)
+    search.fit(X, y, sample_weight=weights)
     single = LapRLSRegressor(**kwargs, graph=graph)
     expected = [value for value, _, _ in one_by_one(single, X, y, folds, np.nan, weights)]
     seen = [value for value, _ in recorder.seen]
     np.testing.assert_allclose(np.concatenate(seen), np.concatenate(expected), atol=1e-6)
 
-    plain = clone(chooser).set_params(scoring=None).fit(X, y, sample_weight=weights)
+    plain = clone(search).set_params(scoring=None).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(
-        plain.cv_results_["mean_test_score"], chooser.cv_results_["mean_test_score"], rtol=1e-12
+        plain.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], rtol=1e-12
     )
     np.testing.assert_allclose(
         plain.cv_results_["mean_test_loss"], -plain.cv_results_["mean_test_score"], rtol=1e-12
     )
-    best = clone(single).set_params(**chooser.best_params_).fit(X, y, sample_weight=weights)
+    best = clone(single).set_params(**search.best_params_).fit(X, y, sample_weight=weights)
     new = X[:7] + 0.05
-    np.testing.assert_allclose(chooser.predict(X), best.predict(X), atol=1e-8)
-    np.testing.assert_allclose(chooser.predict(new), best.predict(new), atol=1e-8)
-    np.testing.assert_allclose(chooser.transduction_, best.transduction_, atol=1e-8)
+    np.testing.assert_allclose(search.predict(X), best.predict(X), atol=1e-8)
+    np.testing.assert_allclose(search.predict(new), best.predict(new), atol=1e-8)
+    np.testing.assert_allclose(search.transduction_, best.transduction_, atol=1e-8)
 
 
-@every_machine
-def test_supervised_cell_is_the_supervised_machine(name):
+@each_classifier
+def test_supervised_cell_is_the_supervised_model(name):
     X, y, _ = moons()
-    chooser, single = (clone(machine) for machine in CLASSIFIERS[name])
-    chooser.set_params(gamma=2.0, reg_ambient=0.1, reg_manifold=0, cv=3).fit(X, y)
+    search, single = (clone(model) for model in CLASSIFIERS[name])
+    search.set_params(gamma=2.0, reg_ambient=0.1, reg_manifold=0, cv=3).fit(X, y)
     known = y != -1
     alone = single.set_params(gamma=2.0, reg_ambient=0.1, reg_manifold=0.0).fit(X[known], y[known])
-    np.testing.assert_allclose(chooser.decision_function(X), alone.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(search.decision_function(X), alone.decision_function(X), atol=1e-9)
 
 
 def test_default_grid_reaches_eight_orders_of_the_ratio():
-    """The corners γ_I/γ_A = 1e±8 too agree with the machine itself, as far as they can."""
+    """The corners γ_I/γ_A = 1e±8 agree with the model too, as far as they can."""
     X, y, _ = moons()
     graph = KNNGraph(6).fit(X)
     recorder = Recorder("accuracy")
@@ -188,9 +188,9 @@ def test_default_grid_reaches_eight_orders_of_the_ratio():
     corners = {"reg_ambient": [GRID[0], GRID[-1]], "reg_manifold": [GRID[0], GRID[-1]]}
     expected = one_by_one(single, X, y, folds, -1, axes=corners)
     cells = [(i, j) for i in (0, 6) for j in (0, 6)]
-    places = [2 * (7 * i + j) + fold for i, j in cells for fold in (0, 1)]
-    for place, (alone, _, _) in zip(places, expected, strict=True):
-        np.testing.assert_allclose(recorder.seen[place][0], alone, rtol=1e-5, atol=1e-5)
+    positions = [2 * (7 * i + j) + fold for i, j in cells for fold in (0, 1)]
+    for position, (alone, _, _) in zip(positions, expected, strict=True):
+        np.testing.assert_allclose(recorder.seen[position][0], alone, rtol=1e-5, atol=1e-5)
 
 
 # ---------------------------------------------------------------- leave-one-out
@@ -245,7 +245,7 @@ def test_closed_leave_one_out_with_a_row_that_is_fitted_exactly():
     assert closed.best_score_ == pytest.approx(folded.best_score_)
 
 
-def test_balanced_folds_count_labels_of_weight_zero_as_the_machine_does():
+def test_balanced_folds_count_labels_of_weight_zero_as_a_fit_does():
     X, y, _ = blobs(n_classes=2)
     graph = KNNGraph(6).fit(X)
     weights = np.ones(len(X))

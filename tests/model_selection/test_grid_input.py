@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: bad input, and rows that no label reaches."""
+"""Estimators that search a grid: bad input, and rows that no label reaches."""
 
 import warnings
 
@@ -17,7 +17,7 @@ from lapwing import (
 # ---------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV, LapRLSRegressorCV])
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
@@ -43,12 +43,12 @@ from lapwing import (
     ],
     ids=str,
 )
-def test_bad_parameters_are_named(Machine, kwargs, message):
+def test_bad_parameters_are_named(Estimator, kwargs, message):
     X, y, _ = moons()
-    if Machine is LapRLSRegressorCV:
+    if Estimator is LapRLSRegressorCV:
         y = np.where(y == -1, np.nan, y)
     with pytest.raises(ValueError, match=message):
-        Machine(**{**FEW, **kwargs}).fit(X, y)
+        Estimator(**{**FEW, **kwargs}).fit(X, y)
 
 
 def test_bad_losses_and_graphs_are_named():
@@ -107,10 +107,10 @@ def test_rows_that_no_label_reaches_are_warned_of_once():
         LapSVCCV(reg_manifold=0, graph=KNNGraph(4)).fit(X, y)
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSRegressorCV])
-def test_the_warning_points_to_the_call_of_fit(Machine):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSRegressorCV])
+def test_the_warning_points_to_the_call_of_fit(Estimator):
     X, y = unreached()
     y = np.where(y == -1, np.nan, y)
     with pytest.warns(UserWarning, match="10 rows lie in parts") as caught:
-        Machine(**FEW, graph=KNNGraph(4)).fit(X, y)
+        Estimator(**FEW, graph=KNNGraph(4)).fit(X, y)
     assert caught[0].filename == __file__

@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: folds, scores, and the table of results."""
+"""Estimators that search a grid: folds, scores, and the table of results."""
 
 import re
 
@@ -41,14 +41,14 @@ def losses_of(model, X, y):
     return model.fit(X, y).cv_results_["mean_test_loss"]
 
 
-@pytest.mark.parametrize("Machine", [LapSVCCV, LapRLSClassifierCV])
-def test_ways_to_say_the_same_folds(Machine):
+@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV])
+def test_equal_folds_in_different_forms(Estimator):
     X, y, _ = moons()
     known = np.flatnonzero(y != -1)
-    model = Machine(**FEW)
+    model = Estimator(**FEW)
     expected = losses_of(clone(model).set_params(cv=3), X, y)
     rows = row_folds(y, known)
-    # Iterables hold rows of X; unlabelled ones may be in either part, and count for nothing.
+    # Iterables contain rows of X; unlabelled ones may be in either part and are ignored.
     others = np.flatnonzero(y == -1)
     crowded = [(np.append(others, a), np.append(b, others[::2])) for a, b in rows]
     masks = [(np.isin(np.arange(60), a), np.isin(np.arange(60), b)) for a, b in rows]
@@ -178,7 +178,7 @@ def test_table_is_that_of_a_grid_search_without_times():
 
 
 class Scores:
-    """A scorer that gives what it was told, fold by fold."""
+    """A scorer that returns given scores, fold by fold."""
 
     def __init__(self, *scores):
         self.scores = list(scores)

@@ -1,4 +1,4 @@
-"""The machines that choose γ_A and γ_I: several widths and graphs, landmarks, memory."""
+"""Estimators that search a grid: several widths and graphs, landmarks, memory."""
 
 from itertools import product
 
@@ -32,9 +32,9 @@ def test_widths_and_graphs_are_tried_and_the_best_is_used():
     table = model.cv_results_
     assert len(table["params"]) == 3 * 2 * 6
     parts = {}
-    for place, (gamma, graph) in enumerate(product(gammas, graphs)):
+    for number, (gamma, graph) in enumerate(product(gammas, graphs)):
         alone = LapSVCCV(**options, gamma=gamma, graph=graph).fit(X, y)
-        cells = slice(6 * place, 6 * place + 6)
+        cells = slice(6 * number, 6 * number + 6)
         for key in ("mean_test_score", "mean_test_loss", "split0_test_score"):
             np.testing.assert_allclose(table[key][cells], alone.cv_results_[key], rtol=1e-9)
         for cell in table["params"][cells]:
@@ -88,11 +88,11 @@ def test_each_graph_is_built_once_for_all_widths():
     assert Counted.built == [4]
 
 
-def test_graphs_by_default_are_those_of_the_machines():
+def test_default_graphs_are_those_of_the_estimators_without_a_grid():
     X, y, _ = moons()
     assert LapSVCCV(**FEW).fit(X, y).graph_.get_params() == KNNGraph().get_params()
-    numbers = LapRLSRegressorCV(**FEW).fit(X, np.where(y == -1, np.nan, y))
-    assert numbers.graph_.get_params() == KNNGraph(normalized=False).get_params()
+    regressor = LapRLSRegressorCV(**FEW).fit(X, np.where(y == -1, np.nan, y))
+    assert regressor.graph_.get_params() == KNNGraph(normalized=False).get_params()
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
@@ -175,8 +175,8 @@ def test_a_landmark_on_each_distinct_row_is_the_full_method():
         ("squared_hinge", "sparse"),
     ],
 )
-def test_few_landmarks_are_a_machine_in_their_span(name, case):
-    """The machine with the kernel K_nm K_mm⁻¹ K_mn, in every cell."""
+def test_few_landmarks_give_a_model_in_their_span(name, case):
+    """The model with the kernel K_nm K_mm⁻¹ K_mn, in every cell."""
     X, y, _ = blobs(n_classes=4 if case == "four classes" else 2, n=60)
     graph = KNNGraph(6).fit(X)
     kernel = {"kernel": "poly", "coef0": 1.0, "degree": 2} if case == "poly" else {}

@@ -115,7 +115,7 @@ def test_without_shuffling_the_folds_are_those_of_scikit_learn(stratify, data):
 
 
 def test_stratification_is_chosen_by_the_labels():
-    """Sorted labels without shuffling: only stratified folds hold both ends."""
+    """Sorted labels without shuffling: only stratified folds contain both ends."""
 
     def spread(y, **kwargs):
         parts = quiet_split(LabeledKFold(2, shuffle=False, **kwargs), y)
@@ -191,16 +191,16 @@ def test_every_beginning_of_a_mixed_training_part_is_in_proportion(data, shuffle
         n_classes = len(np.unique(labels[labels != -1]))
         assert len(np.unique(labels[:n_classes])) == n_classes  # one of each class comes first
         assert -1 not in labels[:n_classes]
-        for kind in np.unique(labels):
-            count = np.cumsum(labels == kind)
-            share = np.arange(1, len(labels) + 1) * np.mean(labels == kind)
+        for label in np.unique(labels):
+            count = np.cumsum(labels == label)
+            share = np.arange(1, len(labels) + 1) * np.mean(labels == label)
             assert (count < share + 1).all()
             assert (count > share - n_classes - 1).all()
 
 
 @few
 @given(partly_labelled())
-def test_training_parts_can_begin_with_one_kind_of_row(data):
+def test_training_parts_can_begin_with_labelled_or_unlabelled_rows(data):
     y, n_splits = np.array(data[0]), data[1]
     u = np.sum(y == -1)
     mixed = quiet_split(LabeledKFold(n_splits, stratify=True), y)
@@ -305,7 +305,8 @@ def test_it_is_a_splitter_of_scikit_learn():
 
 def test_a_splitter_can_be_packed():
     cv = LabeledKFold(3, n_repeats=2, unlabeled="", train_order="labeled_first")
-    again = unpack(*pack(cv), {"LabeledKFold": LabeledKFold})
+    known = {"LabeledKFold": LabeledKFold}
+    again = unpack(*pack(cv, known), known)
     assert vars(again) == vars(cv)
 
 
@@ -342,8 +343,8 @@ def test_estimators_of_scikit_learn(estimator):
     assert np.mean(by_hand) > 0.7
 
 
-def test_text_labels_of_a_self_trained_machine():
-    """It wants texts as objects, with the number −1 between them."""
+def test_text_labels_of_a_self_trained_model():
+    """It needs texts as objects, with the number −1 between them."""
     X, y, _ = moons()
     text = np.array([-1 if v == -1 else "ab"[v] for v in y], dtype=object)
     model = SelfTrainingClassifier(LogisticRegression())
@@ -443,25 +444,25 @@ def test_out_of_fold_predictions_are_refused():
 # ---------------------------------------------------------------- the scorer
 
 
-def kinds_of_input():
+def forms_of_input():
     X, y, _ = moons()
     yield "arrays", X, y
     yield "lists", X.tolist(), y.tolist()
     yield "None", X, np.array([None if v == -1 else v for v in y.tolist()], dtype=object)
     yield "list with None", X.tolist(), [None if v == -1 else v for v in y.tolist()]
     yield "NaN", X, np.where(y == -1, np.nan, y)
-    for kind in (sp.csr_matrix, sp.csc_array, sp.coo_array):
-        yield kind.__name__, kind(X), y
+    for form in (sp.csr_matrix, sp.csc_array, sp.coo_array):
+        yield form.__name__, form(X), y
     try:
         import pandas as pd
     except ImportError:
         return
-    index = np.arange(len(X))[::-1]  # labels of rows, which are not their places
+    index = np.arange(len(X))[::-1]  # labels of rows, which are not their positions
     yield "pandas", pd.DataFrame(X, index=index), pd.Series(y, index=index)
     yield "pd.NA", pd.DataFrame(X), pd.Series([pd.NA if v == -1 else v for v in y], dtype="Int64")
 
 
-@pytest.mark.parametrize(("X", "y"), [pytest.param(*k[1:], id=k[0]) for k in kinds_of_input()])
+@pytest.mark.parametrize(("X", "y"), [pytest.param(*k[1:], id=k[0]) for k in forms_of_input()])
 def test_scores_are_those_of_the_labelled_rows(X, y):
     rows, labels, truth = moons()
     model = LapSVC(reg_manifold=0.0).fit(rows[:, ::-1] * 0.3, truth)  # some errors

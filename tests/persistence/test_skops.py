@@ -1,4 +1,4 @@
-"""Pipelines around every estimator go through skops with the types that Lapwing trusts."""
+"""Pipelines with every estimator can be stored with skops and the trusted types of Lapwing."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ ESTIMATORS = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_pipelines_come_back(name):
+def test_a_loaded_pipeline_predicts_the_same(name):
     X, truth = make_moons(60, noise=0.05, random_state=0)
-    kind = getattr(lapwing, name)
-    numbers = np.isnan(kind().unlabeled) if isinstance(kind().unlabeled, float) else False
-    y = np.full(60, np.nan if numbers else -1)
+    cls = getattr(lapwing, name)
+    quantities = np.isnan(cls().unlabeled) if isinstance(cls().unlabeled, float) else False
+    y = np.full(60, np.nan if quantities else -1)
     y[:10] = truth[:10]
-    model = make_pipeline(StandardScaler(), kind()).fit(X, y)
+    model = make_pipeline(StandardScaler(), cls()).fit(X, y)
     data = sio.dumps(model)
     assert set(sio.get_untrusted_types(data=data)) <= set(lapwing.TRUSTED_TYPES)
     again = sio.loads(data, trusted=lapwing.TRUSTED_TYPES)

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .memory import format_size, memory_budget, require_memory
+from .memory import memory_budget, require_memory
 from .packing import ARRAY_KINDS
 
 #: The first field of a page, and the version of the layout.
@@ -144,10 +144,9 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     members = {info.filename: info for info in bag.infolist()}
     no_model = "this is no model file of Lapwing"
     _expect(_PAGE in members and len(members) <= _MOST_ARRAYS, no_model)
-    size = members[_PAGE].file_size
-    if budget // _PARSED < size <= _LARGEST_PAGE:
-        raise MemoryError(f"its page of {format_size(size)} is too long for memory_limit: raise it")
-    whole = json.loads(_content(bag, members[_PAGE], _LARGEST_PAGE), parse_constant=_refuse)
+    content = _content(bag, members[_PAGE], _LARGEST_PAGE)
+    require_memory(_PARSED * len(content), budget, "its page", "free some memory")
+    whole = json.loads(content, parse_constant=_refuse)
     _expect(isinstance(whole, dict) and whole.get("format") == FORMAT, no_model)
     version = whole.get("version")
     _expect(isinstance(version, int) and version >= 1, "its version is not known")

@@ -182,8 +182,7 @@ class _Unpacker:
 
     def _objects(self, page: dict[str, Any]) -> np.ndarray:
         array = np.empty(len(page["objects"]), dtype=object)
-        for position, inner in enumerate(page["objects"]):
-            array[position] = self.value(inner)
+        array[:] = [self.value(inner) for inner in page["objects"]]
         return array.reshape(page["shape"])
 
     def _masked(self, page: dict[str, Any]) -> np.ma.MaskedArray:

@@ -9,10 +9,4 @@ from .lapsvc_cv import LapSVCCV
 
 register(LabeledKFold, LapRLSClassifierCV, LapRLSRegressorCV, LapSVCCV)
 
-__all__ = [
-    "LabeledKFold",
-    "LapRLSClassifierCV",
-    "LapRLSRegressorCV",
-    "LapSVCCV",
-    "labeled_scorer",
-]
+__all__ = ["LabeledKFold", "LapRLSClassifierCV", "LapRLSRegressorCV", "LapSVCCV", "labeled_scorer"]

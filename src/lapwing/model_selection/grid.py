@@ -1,9 +1,9 @@
 """The whole grid of (γ_A, γ_I), with all folds and classes, from one reduction for each ratio.
 
 For each ratio μ = γ_I/γ_A the problem is reduced to the labelled rows once; every γ_A, every fold
-and every class is then an l × l problem. Folds hide labels and not rows: a row that is held out
-stays in the graph as an unlabelled one, which is what a row is for the model in use. How values are
-scored is for `grid_scores`.
+and every class is then an l × l problem. Folds hide labels and not rows: a held-out row stays in
+the graph as an unlabelled one, as the rows that the model will predict. Does not know how values
+are scored; that is the task of `grid_scores`.
 """
 
 from __future__ import annotations
@@ -30,27 +30,20 @@ from ..losses import Loss
 from ..plan import Plan, Sizes, plan_basis
 from ..risk import RegularizedRisk
 from ..solvers import FEW_DIGITS, BasisReductions, Reduction, Step, certified_step, ratio_of
-from ..spaces import (
-    Basis,
-    Function,
-    LinearSpace,
-    column_basis,
-    kernel_basis,
-    landmark_basis,
-)
+from ..spaces import Basis, Function, LinearSpace, column_basis, kernel_basis, landmark_basis
 from .grid_scores import Cell, make_scorer, score_cell, table_attributes
 
 #: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.
 GRID = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-#: Folds where the user gives no number and leave-one-out has no closed form.
+#: Number of folds where the user gives none and leave-one-out has no closed form.
 _FOLDS = 5
-#: Gap, as a share of the objective, up to which a solution counts as exact.
+#: Relative gap of the objective up to which a solution counts as exact.
 _TOL = 1e-3
 
 
 @dataclass(frozen=True)
 class GridProblem:
-    """What all cells of a grid share.
+    """The data, folds and weights that all cells of a grid share.
 
     Attributes
     ----------
@@ -63,11 +56,11 @@ class GridProblem:
     weights : list of (γ_A, γ_I)
         The pairs to try.
     folds : list of Fold
-        Positions among the labelled rows.
+        Indices among the labelled rows.
     fold_weights : list of ndarray of shape (l,)
-        For each fold the weights of the losses; those of labels that are not used are zero.
+        For each fold the weights of the losses, zero for labels that are held out.
     closed : bool
-        Whether it is leave-one-out in closed form, from one fold that uses and scores all labels.
+        Whether there is one fold that uses and scores all labels, by leave-one-out in closed form.
     """
 
     X: Any
@@ -86,7 +79,7 @@ class ReducedGrid:
     Attributes
     ----------
     kernel : Kernel or None
-        The kernel; None if X holds its values.
+        The kernel; None if X contains its values.
     graph : KNNGraph
         Fitted to the rows.
     basis : Basis
@@ -94,7 +87,7 @@ class ReducedGrid:
     reductions : dict
         One `Reduction` for each ratio.
     params : dict
-        The kernel's width and the graph, as users gave them, where several are tried.
+        The kernel's width and the graph, as the user gave them, where several are tried.
     """
 
     kernel: Kernel | None
@@ -109,37 +102,38 @@ def fit_grid(
     X: Any,
     targets: Targets,
     loss: Loss,
-    graphs: Any,
     default_graph: KNNGraph,
-    start: WarmStart | None,
+    *,
+    refit: bool,
 ) -> Solution:
     """Score the whole grid, and fit its best cell to all labels.
 
     Parameters
     ----------
     settings : object
-        The estimator, of which parameters are read.
+        The estimator, whose parameters are used.
     X : array or CSR matrix
         Checked rows, or their Gram matrix.
     targets : Targets
         Their labels.
     loss : Loss
         Loss of the labelled rows.
-    graphs : KNNGraph, affinity matrix, a list of these, or None
-        The graphs to try.
     default_graph : KNNGraph
-        Used for None.
-    start : WarmStart or None
-        Seed and landmarks of the last fit to the same rows.
+        The graph if the user gives none.
+    refit : bool
+        Whether to keep the graph, the seed and the landmarks of the last fit.
 
     Returns
     -------
     Solution
-        Its attributes hold the table of the grid.
+        Its attributes contain the table of the grid.
     """
     scorer, problem = make_scorer(settings.scoring), _grid_problem(settings, X, targets, loss)
-    if start is None:
-        start = WarmStart(draw_seed(settings.random_state), np.empty(0), np.empty(0))
+    if refit:
+        graphs, start = settings.graph_, settings._start
+    else:
+        seed = draw_seed(settings.random_state)
+        graphs, start = settings.graph, WarmStart(seed, np.empty(0), np.empty(0))
     precomputed = is_word(settings.kernel, "precomputed")
     fitted = [
         (graph, resolve_graph(graph, X, default_graph, precomputed)) for graph in _choices(graphs)
@@ -148,8 +142,8 @@ def fit_grid(
     best: tuple[int, ReducedGrid] | None = None
     for grid in _reduced_grids(settings, problem, fitted, start):
         for params, held_out in _held_out_values(grid, problem, settings.fit_intercept):
-            parts = [(test, part) for (_, test), part in zip(problem.folds, held_out, strict=True)]
-            cells.append(score_cell({**params, **grid.params}, scorer, X, targets, loss, parts))
+            params |= grid.params
+            cells.append(score_cell(params, scorer, X, targets, loss, held_out))
             if best is None or cells[-1].rank > cells[best[0]].rank:
                 best = len(cells) - 1, grid
     assert best is not None
@@ -157,9 +151,6 @@ def fit_grid(
     found = _fit_cell(settings, problem, grid, cells[number].params, start.seed)
     table = table_attributes(cells, number, closed=problem.closed)
     return found.with_attributes(**table)
-
-
-# The grid: which cells, which folds, which basis.
 
 
 def _grid_problem(settings: Any, X: Any, targets: Targets, loss: Loss) -> GridProblem:
@@ -175,7 +166,7 @@ def _grid_problem(settings: Any, X: Any, targets: Targets, loss: Loss) -> GridPr
 
 
 def _number_of_folds(settings: Any, targets: Targets) -> Any:
-    """Return ``cv``; a number is lowered to that of the labels of the largest class."""
+    """Return ``cv``; a number is at most that of the labels of the largest class."""
     cv = _FOLDS if settings.cv is None else settings.cv
     if not isinstance(cv, (int, np.integer)) or cv < 2:
         return cv
@@ -192,12 +183,9 @@ def _number_of_folds(settings: Any, targets: Targets) -> Any:
 
 
 def _reduced_grids(
-    settings: Any,
-    problem: GridProblem,
-    graphs: list[tuple[Any, KNNGraph]],
-    start: WarmStart,
+    settings: Any, problem: GridProblem, graphs: list[tuple[Any, KNNGraph]], start: WarmStart
 ) -> Iterator[ReducedGrid]:
-    """Yield the grid of each width and each graph; a basis serves all graphs."""
+    """Yield the grid of each width and each graph; all graphs share the basis of a width."""
     X, targets, gammas = problem.X, problem.targets, _choices(settings.gamma)
     ratios = sorted({ratio_of(*pair) for pair in problem.weights})
     if settings.n_landmarks is not None:
@@ -212,13 +200,13 @@ def _reduced_grids(
             memory_limit=settings.memory_limit,
         )
         basis = _build_basis(plan, X, start)
-        start = replace(start, centres=basis.centres)  # which do not depend on the width
+        start = replace(start, centres=basis.centres)  # centres do not depend on the width
         for given, graph in graphs:
             reductions = BasisReductions(basis.H, graph.laplacian_, targets.index)
             params = {"gamma": gamma} if len(gammas) > 1 else {}
             params |= {"graph": given} if len(graphs) > 1 else {}
-            of_ratio = {ratio: reductions.at(ratio) for ratio in ratios}
-            yield ReducedGrid(kernel, graph, basis, of_ratio, params)
+            by_ratio = {ratio: reductions.at(ratio) for ratio in ratios}
+            yield ReducedGrid(kernel, graph, basis, by_ratio, params)
 
 
 def _build_basis(plan: Plan, X: Any, start: WarmStart) -> Basis:
@@ -233,8 +221,8 @@ def _build_basis(plan: Plan, X: Any, start: WarmStart) -> Basis:
 
 def _held_out_values(
     grid: ReducedGrid, problem: GridProblem, fit_intercept: bool
-) -> Iterator[tuple[dict[str, float], list[np.ndarray]]]:
-    """Yield each pair of weights with the values of the rows that each fold holds out."""
+) -> Iterator[tuple[dict[str, Any], list[tuple[np.ndarray, np.ndarray]]]]:
+    """Yield each pair of weights with the held-out rows of each fold and their values."""
     targets, loss = problem.targets.values, problem.loss
     starts: dict[tuple[float, int], np.ndarray] = {}
     for ambient, manifold in problem.weights:
@@ -246,17 +234,16 @@ def _held_out_values(
             c, b, _ = labels.solve(starts.get((ratio, number)))
             starts[ratio, number] = c
             values = reduction.R[test][:, train] @ c + np.outer(reduction.t[test], b)
-            held_out.append(labels.leave_one_out(c, values) if problem.closed else values)
+            if problem.closed:
+                values = labels.leave_one_out(c, values)
+            held_out.append((test, values))
         yield {"reg_ambient": ambient, "reg_manifold": manifold}, held_out
-
-
-# The best cell.
 
 
 def _fit_cell(
     settings: Any, problem: GridProblem, grid: ReducedGrid, params: dict[str, Any], seed: int
 ) -> Solution:
-    """Fit one cell to all labels: an l × l problem of a reduction that is there."""
+    """Fit one cell to all labels: an l × l problem of a reduction of the grid."""
     X, index, kernel, centres = problem.X, problem.targets.index, grid.kernel, grid.basis.centres
     step = _solve_cell(problem, grid, params, fit_intercept=bool(settings.fit_intercept))
     used = np.max(settings.reg_manifold) > 0
@@ -276,7 +263,7 @@ def _fit_cell(
 def _solve_cell(
     problem: GridProblem, grid: ReducedGrid, params: dict[str, Any], *, fit_intercept: bool
 ) -> Step:
-    """Return the solution in the basis, and its distance from the optimum on all rows."""
+    """Return the solution in the basis, with a bound of its distance from the optimum."""
     ambient, manifold = params["reg_ambient"], params["reg_manifold"]
     reduction, S = grid.reductions[ratio_of(ambient, manifold)], grid.graph.laplacian_
     targets, loss = problem.targets, problem.loss
@@ -300,11 +287,8 @@ def _solve_cell(
     return step if step.converged else replace(step, remark=FEW_DIGITS)
 
 
-# What users give.
-
-
 def _axis(name: str, values: Any) -> list[float]:
-    """Return one side of the grid as a list of checked numbers."""
+    """Return the values of one parameter of the grid, checked."""
     try:
         numbers = np.atleast_1d(np.asarray(values, dtype=float))
     except (TypeError, ValueError):
@@ -317,7 +301,7 @@ def _axis(name: str, values: Any) -> list[float]:
 
 
 def _choices(value: Any) -> list:
-    """Return the settings to try: several only if they come in a list, a tuple or numbers."""
+    """Return the values to try of a parameter: those of a list, tuple or 1-d array, or just one."""
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if not isinstance(value, (list, tuple)):

@@ -1,6 +1,6 @@
-"""Scores of the cells of a grid, and the table of all of them as `GridSearchCV` gives it.
+"""Scores of the cells of a grid, and their table in the form of `GridSearchCV`.
 
-Knows values of held-out rows and labels, and not how the values were computed.
+Knows labels and values of held-out rows, and not how the values were computed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """What is larger for a better cell: the mean score, and of equal ones a smaller loss.
+        """Sort key, larger for a better cell: the mean score, then the negative loss.
 
         Differences by rounding do not count, and NaN is below everything.
         """
@@ -78,7 +78,7 @@ def score_cell(
     loss : Loss
         The loss whose mean breaks ties.
     parts : sequence of (test, values)
-        For each fold the positions of the held-out rows among the labelled ones, and their values,
+        For each fold the indices of the held-out rows among the labelled ones, and their values,
         shape (len(test), c).
     """
     scores = [_score(scorer, X, targets, *part) for part in parts]
@@ -101,9 +101,9 @@ def _score(
 
 
 def table_attributes(cells: list[Cell], best: int, *, closed: bool) -> dict[str, Any]:
-    """Return the fitted attributes that show the grid: its table, and the best cell.
+    """Return the fitted attributes that describe the grid: its table, and the best cell.
 
-    ``closed`` is whether there is one score for all rows together, so that there is no spread.
+    ``closed`` means that there is one score for all rows together, and so no spread.
     """
     scores = np.array([cell.scores for cell in cells])
     mean, params = scores.mean(axis=1), [cell.params for cell in cells]
@@ -128,7 +128,7 @@ def table_attributes(cells: list[Cell], best: int, *, closed: bool) -> dict[str,
 
 
 def _column(values: list) -> np.ma.MaskedArray:
-    """Return a column of parameters as `GridSearchCV` does."""
+    """Return a column of parameters in the form of `GridSearchCV`."""
     if all(isinstance(value, float) for value in values):
         return np.ma.array(values)
     column = np.ma.array(np.empty(len(values), dtype=object))

@@ -1,14 +1,15 @@
 """Folds over the labelled rows, for the tools of scikit-learn.
 
-Those tools take the marker of unlabelled rows for a class: they put such rows into test parts and
-count every prediction there as wrong. `LabeledKFold` keeps them out of the test parts and in the
-training parts. It does not know which estimator is evaluated, or how it is fitted.
+Those tools treat the marker of unlabelled rows as a class: they put such rows into test parts and
+count every prediction there as wrong. `LabeledKFold` keeps them in the training parts and out of
+the test parts. It does not know which estimator is evaluated, or how it is fitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
@@ -27,6 +28,7 @@ from ..messages import warn
 TRAIN_ORDERS = ("mixed", "unlabeled_first", "labeled_first")
 
 
+@dataclass(repr=False, eq=False)
 class LabeledKFold(BaseCrossValidator):
     """K folds over the labelled rows; unlabelled rows are in every training part.
 
@@ -53,7 +55,7 @@ class LabeledKFold(BaseCrossValidator):
         regression with targets that may be −1, pass NaN.
     train_order : {"mixed", "unlabeled_first", "labeled_first"}, default="mixed"
         The order of the training rows, for `learning_curve`, which fits to the first rows of a
-        training part. "mixed": the first rows hold the classes and the unlabelled rows in
+        training part. "mixed": the first rows contain the classes and the unlabelled rows in
         proportion, starting with one row of each class. The others put all unlabelled, or all
         labelled, rows first, so that the curve shows what more labels, or more unlabelled rows,
         add. Labelled rows are mixed by class in each case.
@@ -77,36 +79,28 @@ class LabeledKFold(BaseCrossValidator):
     [0 1 2 3 6 7] [4 5]
     """
 
-    def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        n_repeats: int = 1,
-        stratify: bool | str = "auto",
-        shuffle: bool = True,
-        unlabeled: Any = -1,
-        train_order: str = "mixed",
-        random_state: Any = 0,
-    ) -> None:
-        check_count("n_splits", n_splits, lowest=2)
-        check_count("n_repeats", n_repeats)
-        if not (isinstance(stratify, (bool, np.bool_)) or stratify == "auto"):
-            raise ValueError(f'stratify must be True, False or "auto", got {stratify!r}')
-        if not isinstance(shuffle, (bool, np.bool_)):
-            raise ValueError(f"shuffle must be True or False, got {shuffle!r}")
-        if n_repeats > 1 and not shuffle:
+    n_splits: int = 5
+    _: KW_ONLY
+    n_repeats: int = 1
+    stratify: bool | str = "auto"
+    shuffle: bool = True
+    unlabeled: Any = -1
+    train_order: str = "mixed"
+    random_state: Any = 0
+
+    def __post_init__(self) -> None:
+        check_count("n_splits", self.n_splits, lowest=2)
+        check_count("n_repeats", self.n_repeats)
+        if not (isinstance(self.stratify, (bool, np.bool_)) or self.stratify == "auto"):
+            raise ValueError(f'stratify must be True, False or "auto", got {self.stratify!r}')
+        if not isinstance(self.shuffle, (bool, np.bool_)):
+            raise ValueError(f"shuffle must be True or False, got {self.shuffle!r}")
+        if self.n_repeats > 1 and not self.shuffle:
             raise ValueError(
-                f"n_repeats={n_repeats} without shuffling gives the same folds {n_repeats} times: "
-                "pass shuffle=True or n_repeats=1"
+                f"n_repeats={self.n_repeats} without shuffling gives the same folds "
+                f"{self.n_repeats} times: pass shuffle=True or n_repeats=1"
             )
-        check_choice("train_order", train_order, TRAIN_ORDERS)
-        self.n_splits = n_splits
-        self.n_repeats = n_repeats
-        self.stratify = stratify
-        self.shuffle = shuffle
-        self.unlabeled = unlabeled
-        self.train_order = train_order
-        self.random_state = random_state
+        check_choice("train_order", self.train_order, TRAIN_ORDERS)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of pairs that `split` yields; the arguments are ignored."""
@@ -166,28 +160,19 @@ class LabeledKFold(BaseCrossValidator):
             self._warn_of_small_classes(classes, np.bincount(codes))
         return self._parts(code)
 
-    def to_state(self) -> dict[str, Any]:
-        """Return the parameters, for a model file."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the splitter of a model file."""
-        return cls(**state)
-
     def _classes(self, values: np.ndarray, labelled: np.ndarray) -> np.ndarray | None:
         """Return the classes of the labelled rows, or None where folds are not stratified."""
         known = plain_labels(values[labelled])
         discrete, missing = may_be_classes(known), ~labelled_rows(values, None)[1]
         if not discrete and missing.any() and (~labelled & ~missing).any():
             raise ValueError(
-                f"y holds fractions, {self.unlabeled!r} and NaN (or None): it is not known whether "
-                f"{self.unlabeled!r} is a target or marks an unlabelled row. If it is a target, "
-                "pass unlabeled=np.nan; if it is a marker, use NaN for all unlabelled rows"
+                f"y contains fractions, {self.unlabeled!r} and NaN (or None): it is not known "
+                f"whether {self.unlabeled!r} is a target or marks an unlabelled row. If it is a "
+                "target, pass unlabeled=np.nan; if it is a marker, use NaN for all unlabelled rows"
             )
         if not discrete and self.stratify not in ("auto", False):
             raise ValueError(
-                "stratify=True needs classes, and y holds fractions: pass "
+                "stratify=True needs classes, and y contains fractions: pass "
                 'stratify="auto" or False for a regression'
             )
         several = len(np.unique(known)) > 1
@@ -203,7 +188,7 @@ class LabeledKFold(BaseCrossValidator):
         names = ", ".join(f"{classes[c].item()!r} ({sizes[c]})" for c in small)
         message = (
             f"classes with fewer labelled rows than n_splits={self.n_splits}: {names}. Some test "
-            "parts hold no row of them"
+            "parts contain no row of them"
         )
         if sizes.min() == 1:
             message += ", and where the only row of a class is tested, none is left to learn from"
@@ -243,7 +228,7 @@ def _order(groups: np.ndarray, train_order: str) -> np.ndarray:
     """Return the order in which groups are mixed in proportion; −1 is the unlabelled group.
 
     The r-th of the m rows of a group has the position r/m in the whole. So the first k of n rows
-    hold fewer than k·m/n + 1 of them.
+    contain fewer than k·m/n + 1 of them.
     """
     unlabelled = groups < 0
     groups = np.where(unlabelled, groups.max() + 1, groups)  # last where positions are equal

@@ -1,6 +1,6 @@
 """Scores of labelled rows, for the tools of scikit-learn.
 
-Those tools take the marker of unlabelled rows for a class and count every prediction there as
+Those tools treat the marker of unlabelled rows as a class and count every prediction there as
 wrong; `labeled_scorer` drops such rows before a score is computed. It does not know how the
 estimator was fitted, or how rows were split.
 """
@@ -22,8 +22,8 @@ from ..estimators.targets import labelled_rows, plain_labels
 def labeled_scorer(scoring: str | Callable[..., float], *, unlabeled: Any = -1) -> LabeledScorer:
     """Return a scorer that leaves unlabelled rows out.
 
-    For parts that may hold unlabelled rows: test parts of `KFold`, `GroupKFold` and other splitters
-    that do not know of them, and training parts, as in `learning_curve`.
+    For parts that may contain unlabelled rows: test parts of `KFold`, `GroupKFold` and other
+    splitters that do not know of them, and training parts, as in `learning_curve`.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class LabeledScorer:
             if not np.array_equal(own, labelled):
                 raise ValueError(
                     f"the estimator marks unlabelled rows by {estimator.unlabeled!r} and this "
-                    f"scorer by {self.unlabeled!r}, and y holds a row on which they differ: pass "
-                    f"labeled_scorer(..., unlabeled={estimator.unlabeled!r})"
+                    f"scorer by {self.unlabeled!r}, and y contains a row on which they differ: "
+                    f"pass labeled_scorer(..., unlabeled={estimator.unlabeled!r})"
                 )
         learnt = getattr(estimator, "classes_", ())
         if isinstance(learnt, np.ndarray) and not labelled_rows(learnt, self.unlabeled)[1].all():
@@ -113,7 +113,7 @@ class LabeledScorer:
         return get_routing_for_object(self.scorer)
 
     def _accept_sample_weight(self) -> bool:
-        """Return whether weights can be passed; scikit-learn asks if metadata are not routed."""
+        """Return whether weights can be passed, for scikit-learn without metadata routing."""
         if hasattr(self.scorer, "_accept_sample_weight"):
             return bool(self.scorer._accept_sample_weight())
         return "sample_weight" in signature(self.scorer).parameters

@@ -47,7 +47,7 @@ class LapRLSRegressorCV(Regressor):
     cv : int, splitter, iterable or None, default=None
         None is leave-one-out, exact and in closed form (balanced class weights are those of all
         labels). Otherwise folds over the labelled rows: a splitter gets these rows alone; pairs
-        (train, test) of an iterable hold indices of rows of X.
+        (train, test) of an iterable are indices of rows of X.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
@@ -131,6 +131,5 @@ class LapRLSRegressorCV(Regressor):
     memory_limit: float | str | None = None
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        graphs, start = (self.graph_, self._start) if refit else (self.graph, None)
-        found = fit_grid(self, rows.X, targets, SquaredLoss(), graphs, regression_graph(), start)
+        found = fit_grid(self, rows.X, targets, SquaredLoss(), regression_graph(), refit=refit)
         return self._set_fitted(rows, targets, found)

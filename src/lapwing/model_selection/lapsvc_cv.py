@@ -49,7 +49,7 @@ class LapSVCCV(Classifier):
         Weights of the classes, which multiply those of the labelled rows.
     cv : int, splitter, iterable or None, default=None
         Folds over the labelled rows; None is 5 stratified folds. A splitter gets the labelled rows
-        alone; pairs (train, test) of an iterable hold indices of rows of X.
+        alone; pairs (train, test) of an iterable are indices of rows of X.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
@@ -144,6 +144,5 @@ class LapSVCCV(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
-        graphs, start = (self.graph_, self._start) if refit else (self.graph, None)
-        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), graphs, KNNGraph(), start)
+        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), refit=refit)
         return self._set_fitted(rows, targets, found)
