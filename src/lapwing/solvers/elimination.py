@@ -19,13 +19,7 @@ from ..risk import RegularizedRisk
 from ..spaces import Function
 from .driver import Step
 from .label_problem import definite_solver, label_problem
-from .reduction import (
-    COLUMN_BLOCK,
-    basis_bytes,
-    reduce_dense,
-    smoothness_in_basis,
-    to_dense,
-)
+from .reduction import COLUMN_BLOCK, basis_bytes, reduce_dense, smoothness_in_basis, to_dense
 
 #: From the values of the labelled rows to their leave-one-out values.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]

@@ -69,11 +69,8 @@ def exact_step_length(
         at_end = np.where(np.isinf(ends), np.inf, constants + ends * linears)
     interval = np.argmax(at_end >= 0, axis=0)
     columns = np.arange(breakpoints.shape[1])
-    return np.where(
-        first_constant < 0,
-        _root(constants[interval, columns], linears[interval, columns]),
-        0.0,
-    )
+    root = _root(constants[interval, columns], linears[interval, columns])
+    return np.where(first_constant < 0, root, 0.0)
 
 
 def _breakpoints(distance: np.ndarray, d: np.ndarray) -> np.ndarray:
