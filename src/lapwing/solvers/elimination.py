@@ -54,11 +54,9 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
 
     Without a manifold term this is the supervised solution, which costs l columns of K.
     """
-    S, labelled = risk.smoothness, risk.labelled
-    reduction = reduce_dense(risk.gram, S, labelled, risk.ratio)
-    problem = reduction.problem(
-        risk.loss, risk.targets, risk.weights, risk.reg_ambient, risk.fit_intercept
-    )
+    S = risk.smoothness
+    reduction = reduce_dense(risk.gram, S, risk.labelled, risk.ratio)
+    problem = label_problem(risk, reduction.R, reduction.t, reduction.sigma)
     c, b, steps = problem.solve()
     expansion, values = reduction.expand(c, b)
     f = Function(risk.space.coef_of(expansion), b, values, S @ values)

@@ -150,10 +150,9 @@ class _Descent:
         self.problem, self.max_iter = problem, max_iter
         self.supervised = problem.row_loss(on_labelled)
         self.small_decrease = tol**2  # near a minimum decreases are of second order in gradients
-        space, level = problem.space, problem.space.level
-        columns = np.arange(len(problem.reg))
-        zero = np.zeros((space.n_rows, len(columns)))
-        _, row_gradient = self.supervised(zero if level is None else zero + level, columns)
+        space, c = problem.space, len(problem.reg)
+        self.zero = self._unsolved(space.zeros(c))
+        _, row_gradient = self.supervised(self.zero.values, np.arange(c))
         # Row gradients of the two classes may cancel; their absolute values do not.
         g = space.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
@@ -185,8 +184,7 @@ class _Descent:
         """Return the given functions, or yield the supervised stage and return its minimum."""
         if start is not None:
             return self._unsolved(start)
-        zero = self.problem.space.zeros(len(self.problem.reg))
-        minimum = self(self.supervised, self._unsolved(zero))
+        minimum = self(self.supervised, self.zero)
         yield Stage("supervised", minimum, minimum.evaluations)
         return minimum
 
