@@ -11,6 +11,7 @@ exactly for the coordinates strictly inside the box.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -55,8 +56,7 @@ def solve_box_qp(
         linear=linear / height,
         upper=upper / unit,
         row=row,
-        sigma=sigma * height / unit,
-        intercept=q is not None,
+        sigma=1.0 if q is None else sigma * height / unit,
     )
     a, b = _polish(scaled, *_interior_point(scaled, b / height))
     return np.clip(a * unit, 0.0, upper), b * height
@@ -64,20 +64,19 @@ def solve_box_qp(
 
 @dataclass(frozen=True)
 class _Problem:
-    """The program in scaled units; without an intercept the row is zero."""
+    """The program in scaled units; without an intercept the row is zero, and b stays zero."""
 
     Q: np.ndarray
     linear: np.ndarray
     upper: np.ndarray
     row: np.ndarray
     sigma: float
-    intercept: bool
 
     def gradient(self, a: np.ndarray, b: float) -> np.ndarray:
         return self.Q @ a - self.linear + self.row * b
 
     def balance(self, a: np.ndarray, b: float) -> float:
-        return float(self.row @ a) - self.sigma * b if self.intercept else 0.0
+        return float(self.row @ a) - self.sigma * b
 
 
 def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.ndarray]:
@@ -95,19 +94,17 @@ def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.
             break
         factor = _factor(problem.Q, z_low / a + z_high / slack)
         H_row = cho_solve(factor, row)
-        state = a, slack, z_low, z_high, dual, balance
         schur = float(row @ H_row) + problem.sigma
-        schur = schur if problem.intercept and schur > 0 else np.inf
+        schur = schur if schur > 0 else np.inf
+        state = a, slack, z_low, z_high, dual, balance
+        direction = partial(_direction, state, factor, row, H_row, schur)
 
-        da, db, dz_low, dz_high = _direction(state, factor, row, H_row, schur, 0.0, 0.0)
-        step = min(1.0, _longest((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high)))
+        da, db, dz_low, dz_high, longest = direction(0.0, 0.0)
+        step = min(1.0, longest)
         after = (z_low + step * dz_low) @ (a + step * da)
         after += (z_high + step * dz_high) @ (slack - step * da)
         target = mean * min(1.0, float(after) / (2 * l) / mean) ** 3
-        da, db, dz_low, dz_high = _direction(
-            state, factor, row, H_row, schur, target - dz_low * da, target + dz_high * da
-        )
-        longest = _longest((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high))
+        da, db, dz_low, dz_high, longest = direction(target - dz_low * da, target + dz_high * da)
         step = min(1.0, 0.995 * longest)
         a, slack, b = a + step * da, slack - step * da, b + step * db
         z_low, z_high = z_low + step * dz_low, z_high + step * dz_high
@@ -124,14 +121,22 @@ def _direction(
     schur: float,
     low: np.ndarray | float,
     high: np.ndarray | float,
-) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Return the Newton direction towards z_low·a = low and z_high·slack = high."""
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray, float]:
+    """Return the Newton direction towards z_low·a = low and z_high·slack = high.
+
+    The last value is the longest step, at most 2, for which all four stay positive.
+    """
     a, slack, z_low, z_high, dual, balance = state
     rhs = -dual + (low - z_low * a) / a - (high - z_high * slack) / slack
     da = cho_solve(factor, rhs)
     db = (float(row @ da) + balance) / schur
     da = da - H_row * db
-    return da, db, (low - z_low * da) / a - z_low, (high + z_high * da) / slack - z_high
+    dz_low, dz_high = (low - z_low * da) / a - z_low, (high + z_high * da) / slack - z_high
+    longest = 2.0
+    for value, change in ((a, da), (slack, -da), (z_low, dz_low), (z_high, dz_high)):
+        falling = change < 0
+        longest = min(longest, float((-value[falling] / change[falling]).min(initial=2.0)))
+    return da, db, dz_low, dz_high, longest
 
 
 def _factor(Q: np.ndarray, diagonal: np.ndarray) -> tuple:
@@ -148,16 +153,6 @@ def _factor(Q: np.ndarray, diagonal: np.ndarray) -> tuple:
             jitter = max(10.0 * jitter, 1e-14)
 
 
-def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return the longest step, at most 2, for which all values stay positive."""
-    longest = 2.0
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((-value[falling] / change[falling]).min()))
-    return longest
-
-
 def _polish(problem: _Problem, a: np.ndarray, b: float, z: np.ndarray) -> tuple[np.ndarray, float]:
     """Solve exactly for the coordinates inside the box; use the result only if it is optimal."""
     Q, upper, row, sigma = problem.Q, problem.upper, problem.row, problem.sigma
@@ -167,18 +162,16 @@ def _polish(problem: _Problem, a: np.ndarray, b: float, z: np.ndarray) -> tuple[
     size = int(free.sum())
     system = np.zeros((size + 1, size + 1))
     system[:size, :size] = Q[np.ix_(free, free)]
-    system[size, size] = 1.0
-    rhs = np.append(problem.linear[free] - Q[np.ix_(free, ~free)] @ exact[~free], 0.0)
-    if problem.intercept:
-        system[:size, size] = system[size, :size] = row[free]
-        system[size, size] = -sigma
-        rhs[size] = -float(row[~free] @ exact[~free])
+    system[:size, size] = system[size, :size] = row[free]
+    system[size, size] = -sigma
+    rhs = problem.linear[free] - Q[np.ix_(free, ~free)] @ exact[~free]
+    rhs = np.append(rhs, -float(row[~free] @ exact[~free]))
     if size > 0 or sigma > 0:
         solution = np.linalg.lstsq(system, rhs, rcond=None)[0]
         exact[free] = solution[:size]
         b_exact = float(solution[size])
     else:
-        b_exact = _middle(problem, exact, low) if problem.intercept else 0.0
+        b_exact = _middle(problem, exact, low)
     gradient = problem.gradient(exact, b_exact)
     allowed = 1e-9
     inside = (exact >= 0).all() and (exact <= upper).all()

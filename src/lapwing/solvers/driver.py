@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +18,8 @@ logger = logging.getLogger("lapwing")
 
 #: Called after each step; a true return value stops the solver.
 Callback = Callable[["Step"], object]
+#: Called after each step; returns the reason to stop, or None to continue.
+StoppingRule = Callable[["Step"], str | None]
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,6 @@ class Step:
     leave_one_out: Callable[[], np.ndarray] | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     remark: str = ""
-
-
-class StoppingRule(Protocol):
-    """A rule that looks at each step and may stop the solver."""
-
-    def __call__(self, step: Step) -> str | None:
-        """Return the reason to stop, or None to continue."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +154,9 @@ def drive(
         if step.converged:
             status = "converged"
             break
-        reasons = [found for rule in rules if (found := rule(step)) is not None]
-        if reasons:
-            status, reason = "stopped_early", reasons[0]
+        reason = next(filter(None, [rule(step) for rule in rules]), "")
+        if reason:
+            status = "stopped_early"
             break
         if step.iteration >= max_iter:
             break

@@ -35,7 +35,6 @@ class ElbowSystem:
         self.Q, self.q, self.sigma = Q, q, sigma
         self.rows = np.zeros(0, dtype=int)
         self._slot = np.zeros(len(Q), dtype=int)  # 0: not on the elbow
-        self._empty: list[int] = []
         self._clear()
 
     def solve(self, rows: np.ndarray, rhs: np.ndarray, *, direct: bool = False) -> np.ndarray:
@@ -75,7 +74,7 @@ class ElbowSystem:
         self._clear(k)
         self._inverse[: k + 1, : k + 1] = self._eliminate(rows, np.eye(k + 1))
         self._slot[rows] = np.arange(1, k + 1)
-        self._empty = self._empty[: len(self._empty) - k]
+        del self._empty[len(self._empty) - k :]
         self.rows = rows.copy()
 
     def _clear(self, room: int = 0) -> None:

@@ -19,13 +19,7 @@ from ..risk import RegularizedRisk
 from ..spaces import Function
 from .driver import Step
 from .label_problem import definite_solver, label_problem
-from .reduction import (
-    COLUMN_BLOCK,
-    basis_bytes,
-    reduce_dense,
-    smoothness_in_basis,
-    to_dense,
-)
+from .reduction import COLUMN_BLOCK, basis_bytes, reduce_dense, smoothness_in_basis, to_dense
 
 #: From the values of the labelled rows to their leave-one-out values.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
@@ -60,11 +54,9 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
 
     Without a manifold term this is the supervised solution, which costs l columns of K.
     """
-    S, labelled = risk.smoothness, risk.labelled
-    reduction = reduce_dense(risk.gram, S, labelled, risk.ratio)
-    problem = reduction.problem(
-        risk.loss, risk.targets, risk.weights, risk.reg_ambient, risk.fit_intercept
-    )
+    S = risk.smoothness
+    reduction = reduce_dense(risk.gram, S, risk.labelled, risk.ratio)
+    problem = label_problem(risk, reduction.R, reduction.t, reduction.sigma)
     c, b, steps = problem.solve()
     expansion, values = reduction.expand(c, b)
     f = Function(risk.space.coef_of(expansion), b, values, S @ values)

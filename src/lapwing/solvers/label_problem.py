@@ -76,7 +76,7 @@ class LabelProblem:
         f = self.R @ c
         return f if self.t is None else f + np.multiply.outer(self.t, b)
 
-    def objective(self, c: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def objective(self, c: np.ndarray, b: np.ndarray | float) -> np.ndarray:
         """Return the objective per column."""
         norm = (c * (self.R @ c)).sum(axis=0) + self.sigma * b**2
         loss = self.weights @ self.loss.value(self.values(c, b), self.targets)

@@ -10,9 +10,9 @@ with K, or one with X and one with Xᵀ, for all columns together.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +34,10 @@ _ROUNDING = 1e-14
 #: Iterations in which neither objective nor gradient decreases, after which a column is stopped.
 _IDLE = 20
 
+#: Loss of all rows: from the values (n, k) on the training rows and the indices of the columns to
+#: the sums of the losses (k,) and the row gradients (n, k).
+RowLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
 
 def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = MEMORY) -> int:
     """Return the memory of the history and of the vectors of one iteration."""
@@ -45,13 +49,6 @@ def affordable_memory(n_rows: int, n_coordinates: int, n_columns: int, budget: i
     bare = lbfgs_bytes(n_rows, n_coordinates, n_columns, 0)
     pair = max(lbfgs_bytes(n_rows, n_coordinates, n_columns, 1) - bare, 1)
     return int(np.clip((budget - bare) // pair, LEAST_MEMORY, MEMORY))
-
-
-class RowLoss(Protocol):
-    """Loss of all rows as a function of the values on the training rows."""
-
-    def __call__(self, values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of the losses (k,) and the row gradients (n, k) of some columns."""
 
 
 @dataclass(frozen=True)

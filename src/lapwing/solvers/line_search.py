@@ -52,7 +52,8 @@ def exact_step_length(
 
     # A row at its boundary f = y is active if it moves to the active side.
     active = loss.active(np.where(f == y, y + np.sign(d), f), y)
-    breakpoints = _breakpoints(y - f, d)
+    reached = (y != f) & (np.sign(y - f) == np.sign(d))
+    breakpoints = np.divide(y - f, d, out=np.full(d.shape, np.inf), where=reached)
     order = np.argsort(breakpoints, axis=0, kind="stable")
     breakpoints = np.take_along_axis(breakpoints, order, axis=0)
     sign = np.where(active, -1.0, 1.0)  # leaves the active rows (Q1) or enters them (Q2)
@@ -69,22 +70,11 @@ def exact_step_length(
         at_end = np.where(np.isinf(ends), np.inf, constants + ends * linears)
     interval = np.argmax(at_end >= 0, axis=0)
     columns = np.arange(breakpoints.shape[1])
-    return np.where(
-        first_constant < 0,
-        _root(constants[interval, columns], linears[interval, columns]),
-        0.0,
-    )
-
-
-def _breakpoints(distance: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the step s > 0 at which s·d covers the distance, infinite if there is none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(d != 0, distance / d, np.inf)
-    steps[~(steps > 0) | (distance == 0)] = np.inf
-    return steps
+    root = _root(constants[interval, columns], linears[interval, columns])
+    return np.where(first_constant < 0, root, 0.0)
 
 
 def _root(constant: np.ndarray, linear: np.ndarray) -> np.ndarray:
     """Return −constant/linear where that is a positive step, else zero."""
-    safe = np.where(linear > 0, linear, 1.0)
-    return np.where((linear > 0) & (constant < 0), -constant / safe, 0.0)
+    positive = (linear > 0) & (constant < 0)
+    return np.divide(-constant, linear, out=np.zeros(constant.shape), where=positive)

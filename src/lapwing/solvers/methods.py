@@ -17,13 +17,7 @@ from ..losses import Loss
 from ..operators import Operator
 from ..risk import RegularizedRisk
 from .driver import Step
-from .elimination import (
-    dense_bytes,
-    eliminate,
-    eliminate_features,
-    feature_bytes,
-    supervised_bytes,
-)
+from .elimination import dense_bytes, eliminate, eliminate_features, feature_bytes, supervised_bytes
 from .embedded_ridge import ridge_cg, ridge_cg_bytes, ridge_direct, ridge_direct_bytes
 from .manifold_cg import manifold_cg, manifold_cg_bytes
 from .pcg import pcg, pcg_bytes

@@ -155,8 +155,7 @@ class _HingePath(Tracer):
         self.a, self.beta = upper.copy(), 0.0
         excess = float(q @ upper)
         if not self.free:
-            if self.intercept:
-                self.beta = excess / self.sigma
+            self.beta = excess / self.sigma
             self.size = max(self.size, float(np.abs(Q @ self.a + q * self.beta).max()))
         elif abs(excess) <= 1e-12 * upper.sum():  # Lemma 1: all multipliers at their bounds
             reach = Q @ self.a
@@ -228,7 +227,7 @@ class _HingePath(Tracer):
         elbow = self.elbow
         for attempt in range(3 if len(elbow) or not self.free else 0):
             off = self.Q[elbow] @ self.a + self.q[elbow] * self.beta - self.lam
-            balance = self.q @ self.a - self.sigma * self.beta if self.intercept else 0.0
+            balance = self.q @ self.a - self.sigma * self.beta
             if attempt and np.abs(off).max(initial=0.0) <= ROUNDING * self.size:
                 break
             change = self.system.solve(elbow, -np.append(balance, off), direct=attempt == 2)
@@ -253,13 +252,6 @@ class _HingePath(Tracer):
 def _as_path(
     points: list[Point], slope: float, above: int, *, complete: bool = True
 ) -> SolutionPath:
-    lambdas, multipliers, offsets, elbows = zip(*points, strict=True)
-    return SolutionPath(
-        np.array(lambdas),
-        np.array(multipliers),
-        np.array(offsets),
-        np.array(elbows),
-        slope,
-        above,
-        bool(complete),
-    )
+    columns = zip(*points, strict=True)
+    lambdas, multipliers, offsets, elbows = (np.array(column) for column in columns)
+    return SolutionPath(lambdas, multipliers, offsets, elbows, slope, above, complete)

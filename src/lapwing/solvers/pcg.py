@@ -67,8 +67,8 @@ def pcg(risk: RegularizedRisk, start: Function | None = None, tol: float = 1e-3)
         square = risk.inner(gradient, gradient)
         # Polak-Ribière; a negative value restarts from steepest descent.
         change = square - risk.inner(gradient, previous)
-        positive = previous_square > 0
-        rho = np.where(positive, change / np.where(positive, previous_square, 1.0), 0.0)
+        where = previous_square > 0
+        rho = np.divide(change, previous_square, out=np.zeros_like(square), where=where)
         direction = gradient.scaled(-1.0) + direction.scaled(np.maximum(rho, 0.0))
 
 

@@ -15,18 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import (
-    LinAlgError,
-    cho_factor,
-    cho_solve,
-    lu_factor,
-    lu_solve,
-)
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lu_factor, lu_solve
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
@@ -78,16 +71,8 @@ class Reduction:
         rows: np.ndarray | slice = slice(None),
     ) -> LabelProblem:
         """Return the label problem of some of the labelled rows."""
-        R = self.R[rows][:, rows]
-        return LabelProblem(
-            R=R,
-            t=self.t[rows] if fit_intercept else None,
-            sigma=self.sigma,
-            loss=loss,
-            targets=targets[rows],
-            weights=weights[rows],
-            reg_ambient=reg_ambient,
-        )
+        R, t = self.R[rows][:, rows], self.t[rows] if fit_intercept else None
+        return LabelProblem(R, t, self.sigma, loss, targets[rows], weights[rows], reg_ambient)
 
     def expand(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of h and the values of f on all rows."""
@@ -110,34 +95,24 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
     Cost: (2/3)n³ operations with K in double precision; l columns of K if μ is zero.
     """
     n, l = gram.shape[0], len(labelled)
-    S_ones = S @ np.ones(n)  # S1: zero for an unnormalised Laplacian
-    solution = np.zeros((n, l + 1))
-    solution[labelled, np.arange(l)] = 1.0
+    rhs = np.zeros((n, l + 1))
+    rhs[labelled, np.arange(l)] = 1.0
     if mu == 0:  # supervised: only the labelled columns of K are needed
         columns = gram.columns(labelled)
         R = _symmetric(columns[labelled])
-        on_labelled = partial(_on_labelled, columns, labelled)
-        return Reduction(mu, R, np.ones(l), 0.0, solution, on_labelled)
-    solution[:, l] = S_ones
+        return Reduction(mu, R, np.ones(l), 0.0, rhs, lambda coef: columns @ coef[labelled])
+    rhs[:, l] = S_ones = S @ np.ones(n)  # zero for an unnormalised Laplacian
     system = _shifted_product(S, gram.to_array(), mu)
     factor = lu_factor(system, overwrite_a=True, check_finite=False)
-    rhs = solution
     solution = lu_solve(factor, rhs, check_finite=False)
-    values = gram @ solution
     # One step of iterative refinement: large kernel values cost digits of the factor.
-    residual = rhs - solution - mu * (S @ values)
+    residual = rhs - solution - mu * (S @ (gram @ solution))
     solution += lu_solve(factor, residual, overwrite_b=True, check_finite=False)
     del system, factor
     values = gram @ solution
+    R, t = _symmetric(values[labelled, :l]), 1.0 - mu * (S_ones @ values[:, :l])
     sigma = max(mu * float(solution[:, l].sum()), 0.0)
-    t = 1.0 - mu * (S_ones @ values[:, :l])
-    R = _symmetric(values[labelled, :l])
     return Reduction(mu, R, t, sigma, solution, gram.__matmul__)
-
-
-def _on_labelled(columns: np.ndarray, labelled: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """Return the values of an expansion over the labelled rows from their columns of K."""
-    return columns @ coef[labelled]
 
 
 def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
@@ -174,8 +149,7 @@ class BasisReductions:
         self.H, self.S, self.labelled = H, S, labelled
         self._S_ones = S @ np.ones(H.shape[0])
         self._M = smoothness_in_basis(H, S)
-        intercept_column = np.asarray(H.T @ self._S_ones)
-        self._rhs = np.column_stack([to_dense(H[labelled]).T, intercept_column])
+        self._rhs = np.column_stack([to_dense(H[labelled]).T, H.T @ self._S_ones])
         self._norm = float(np.diag(self._M).sum())  # the trace bounds the norm of M
 
     def at(self, mu: float) -> Reduction:
@@ -194,19 +168,14 @@ class BasisReductions:
                 ) from error
             coefficients = cho_solve(factor, self._rhs, check_finite=False)
             if mu * self._norm > _REFINED:  # one step of refinement, without the rounding of M
-                M_coefficients = np.asarray(H.T @ (self.S @ np.asarray(H @ coefficients)))
+                M_coefficients = H.T @ (self.S @ (H @ coefficients))
                 residual = self._rhs - coefficients - mu * M_coefficients
                 coefficients += cho_solve(factor, residual, overwrite_b=True, check_finite=False)
         intercept_column, l = self._rhs[:, -1], len(self.labelled)
         R = _symmetric(self._rhs[:, :l].T @ coefficients[:, :l])
         t = 1.0 - mu * (intercept_column @ coefficients[:, :l])
         sigma = mu * (float(self._S_ones.sum()) - mu * float(intercept_column @ coefficients[:, l]))
-        values = partial(_times, H)
-        return Reduction(mu, R, t, max(sigma, 0.0), coefficients, values)
-
-
-def _times(H: Any, coef: np.ndarray) -> np.ndarray:
-    return np.asarray(H @ coef)
+        return Reduction(mu, R, t, max(sigma, 0.0), coefficients, H.__matmul__)
 
 
 def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:

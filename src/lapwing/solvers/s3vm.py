@@ -41,12 +41,12 @@ _COLD = 1e-6
 #: Largest number of rounds of labelling and descent in one stage.
 _ROUNDS = 50
 
-#: Loss and derivative of unlabelled rows, from their values and the indices of their columns.
-UnlabelledLoss = Callable[[np.ndarray, np.ndarray], Pair]
+#: Loss and derivative of some rows, from their values and the indices of their columns.
+PartLoss = Callable[[np.ndarray, np.ndarray], Pair]
 
 
-def with_targets(loss: Loss, targets: np.ndarray | None = None) -> UnlabelledLoss:
-    """Return the loss of unlabelled rows with targets (u, c); symmetric losses need none."""
+def with_targets(loss: Loss, targets: np.ndarray | None = None) -> PartLoss:
+    """Return the loss of rows with targets of all columns; symmetric losses need none."""
     if targets is None:
         return lambda f, _: loss.value_and_derivative(f, 0.0)
     return lambda f, columns: loss.value_and_derivative(f, targets[:, columns])
@@ -101,28 +101,21 @@ class MarginProblem:
         return w * self.disturbance[self.labelled], v * self.disturbance[self.unlabelled]
 
     def row_loss(
-        self,
-        on_labelled: Loss,
-        on_unlabelled: UnlabelledLoss | None = None,
-        share: float = 0.0,
+        self, on_labelled: Loss, on_unlabelled: PartLoss | None = None, share: float = 0.0
     ) -> RowLoss:
         """Return the loss of all rows, with the unlabelled rows at ``share`` of their weight."""
         w, v = self.weights(share)
-        v = share * self.reg_unlabeled * v
+        terms = [(self.labelled, with_targets(on_labelled, self.targets), w)]
+        if on_unlabelled is not None and share > 0.0:
+            terms.append((self.unlabelled, on_unlabelled, share * self.reg_unlabeled * v))
 
         def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            row_gradient = np.zeros(values.shape)
-            value, derivative = on_labelled.value_and_derivative(
-                values[self.labelled], self.targets[:, columns]
-            )
-            weights = w[:, columns]
-            total = (weights * value).sum(axis=0)
-            row_gradient[self.labelled] = weights * derivative
-            if on_unlabelled is not None and share > 0.0:
-                value, derivative = on_unlabelled(values[self.unlabelled], columns)
-                weights = v[:, columns]
+            total, row_gradient = np.zeros(values.shape[1]), np.zeros(values.shape)
+            for rows, of_rows, all_weights in terms:
+                value, derivative = of_rows(values[rows], columns)
+                weights = all_weights[:, columns]
                 total += (weights * value).sum(axis=0)
-                row_gradient[self.unlabelled] = weights * derivative
+                row_gradient[rows] = weights * derivative
             return total, row_gradient
 
         return loss
@@ -157,10 +150,9 @@ class _Descent:
         self.problem, self.max_iter = problem, max_iter
         self.supervised = problem.row_loss(on_labelled)
         self.small_decrease = tol**2  # near a minimum decreases are of second order in gradients
-        space, level = problem.space, problem.space.level
-        columns = np.arange(len(problem.reg))
-        zero = np.zeros((space.n_rows, len(columns)))
-        _, row_gradient = self.supervised(zero if level is None else zero + level, columns)
+        space, c = problem.space, len(problem.reg)
+        self.zero = self._unsolved(space.zeros(c))
+        _, row_gradient = self.supervised(self.zero.values, np.arange(c))
         # Row gradients of the two classes may cancel; their absolute values do not.
         g = space.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
@@ -192,8 +184,7 @@ class _Descent:
         """Return the given functions, or yield the supervised stage and return its minimum."""
         if start is not None:
             return self._unsolved(start)
-        zero = self.problem.space.zeros(len(self.problem.reg))
-        minimum = self(self.supervised, self._unsolved(zero))
+        minimum = self(self.supervised, self.zero)
         yield Stage("supervised", minimum, minimum.evaluations)
         return minimum
 

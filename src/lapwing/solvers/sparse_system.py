@@ -115,8 +115,7 @@ def solve_blocks(A: sp.csr_array, B: np.ndarray, tol: float, max_iter: int) -> B
         goal = tol * np.where(lengths > 0, lengths, lengths.max())
         steps = block_cg(lambda P: (operator @ (P / root)) / root, scaled)
         for products, step in enumerate(steps):
-            done = bool((np.linalg.norm(step[1], axis=0) <= goal).all())
-            if done or products >= max_iter:
+            if products >= max_iter or (np.linalg.norm(step[1], axis=0) <= goal).all():
                 break
         X[:, part] = step[0] / root
         # Recomputed: rounding limits the true residual, but not the one of the recurrence.

@@ -21,44 +21,43 @@ _DEPENDENT = 1e-11
 
 
 class _Columns:
-    """A growing block of columns, contiguous by column."""
+    """Arrays that grow by the same number of columns, contiguous by column."""
 
-    def __init__(self, n: int) -> None:
-        self._store = np.empty((n, 0), order="F")
+    def __init__(self, *n_rows: int) -> None:
+        self._stores = [np.empty((n, 0), order="F") for n in n_rows]
         self._used = 0
 
-    def append(self, block: np.ndarray) -> None:
-        needed = self._used + block.shape[1]
-        if needed > self._store.shape[1]:
-            grown = np.empty((self._store.shape[0], max(needed, needed * 3 // 2)), order="F")
-            grown[:, : self._used] = self._store[:, : self._used]
-            self._store = grown
-        self._store[:, self._used : needed] = block
+    def append(self, *blocks: np.ndarray) -> None:
+        needed = self._used + blocks[0].shape[1]
+        for i, (store, block) in enumerate(zip(self._stores, blocks, strict=True)):
+            if needed > store.shape[1]:
+                self._stores[i] = np.empty((len(store), max(needed, needed * 3 // 2)), order="F")
+                self._stores[i][:, : self._used] = store[:, : self._used]
+            self._stores[i][:, self._used : needed] = block
         self._used = needed
 
     @property
-    def array(self) -> np.ndarray:
-        return self._store[:, : self._used]
+    def arrays(self) -> list[np.ndarray]:
+        return [store[:, : self._used] for store in self._stores]
 
 
 class EnergyBasis:
     """Expansions V, orthonormal in the energy αᵀKα + μfᵀSf with f = Kα, and their values KV.
 
-    The values on the labelled rows, (KV)_J, and the intercept row μ·1ᵀSKV are stored as well.
+    Stored are V, KV, the values (KV)_J on the labelled rows, and the intercept row μ·1ᵀSKV.
     """
 
     def __init__(self, risk: RegularizedRisk) -> None:
         self.risk = risk
         n = risk.n_rows
-        self._V, self._KV = _Columns(n), _Columns(n)
-        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
+        self._columns = _Columns(n, n, len(risk.labelled), 1)
         self._S_ones = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
         self._stretch = 0.0  # largest ‖KD‖/‖D‖ so far
 
     def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
         """Add directions after orthonormalisation; return whether any of them was new."""
         S, mu = self.risk.smoothness, self.risk.ratio
-        V, KV = self._V.array, self._KV.array
+        V, KV, *_ = self._columns.arrays
         outside = self._outside_null_space(D, KD)
         D, KD = D[:, outside], KD[:, outside]
         S_KD = S @ KD
@@ -72,10 +71,7 @@ class EnergyBasis:
             D, KD, S_KD = D[:, outside], KD[:, outside], S_KD[:, outside]
             T = _orthonormalizer(KD.T @ (D + mu * S_KD), np.ones(D.shape[1]))
             D, KD, S_KD = D @ T, KD @ T, S_KD @ T
-        self._V.append(D)
-        self._KV.append(KD)
-        self._on_labelled.append(KD[self.risk.labelled])
-        self._intercept_row.append(mu * (self._S_ones @ KD)[None, :])
+        self._columns.append(D, KD, KD[self.risk.labelled], mu * (self._S_ones @ KD)[None, :])
         return D.shape[1] > 0
 
     def _outside_null_space(self, D: np.ndarray, KD: np.ndarray) -> np.ndarray:
@@ -87,14 +83,15 @@ class EnergyBasis:
 
     def label_problem(self) -> LabelProblem:
         """Return the label problem over the span."""
-        values, intercept_row = self._on_labelled.array, self._intercept_row.array[0]
+        *_, values, (intercept_row,) = self._columns.arrays
         sigma = self.risk.ratio * float(self._S_ones.sum()) - float(intercept_row @ intercept_row)
         return label_problem(self.risk, values @ values.T, 1.0 - values @ intercept_row, sigma)
 
     def solution(self, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the optimal expansion for dual coefficients c and intercept b, and its values."""
-        z = self._on_labelled.array.T @ c - np.outer(self._intercept_row.array[0], b)
-        return _times(self._V.array, z), _times(self._KV.array, z)
+        V, KV, values, (intercept_row,) = self._columns.arrays
+        z = values.T @ c - np.outer(intercept_row, b)
+        return _times(V, z), _times(KV, z)
 
 
 class ManifoldBasis:
@@ -106,12 +103,11 @@ class ManifoldBasis:
     def __init__(self, risk: RegularizedRisk, K_labelled: np.ndarray) -> None:
         self.risk = risk
         self._K = K_labelled[risk.labelled]
-        self._SP, self._images = _Columns(risk.n_rows), _Columns(risk.n_rows)
-        self._on_labelled, self._intercept_row = _Columns(len(risk.labelled)), _Columns(1)
+        self._columns = _Columns(risk.n_rows, risk.n_rows, len(risk.labelled), 1)
 
     def extend(self, p: np.ndarray, Sp: np.ndarray, K_Sp: np.ndarray) -> bool:
         """Add directions, given with Sp and KSp; return whether any of them was new."""
-        SP, P_images, on_labelled = self._SP.array, self._images.array, self._on_labelled.array
+        SP, P_images, on_labelled, _ = self._columns.arrays
         # A component in the null space of S has no effect, but the scaling would enlarge it.
         p = self.risk.smoothness.without_null_space(p)
         size = np.sqrt(np.maximum((p * Sp).sum(axis=0), 1e-300))
@@ -123,19 +119,15 @@ class ManifoldBasis:
             Sp, images = Sp - _times(SP, overlap), images - _times(P_images, overlap)
             values = values - on_labelled @ overlap
         T = _orthonormalizer(Sp.T @ images, before)
-        Sp, images, values = Sp @ T, images @ T, values @ T
-        self._SP.append(Sp)
-        self._images.append(images)
-        self._on_labelled.append(values)
-        self._intercept_row.append(Sp.sum(axis=0, keepdims=True))
+        Sp = Sp @ T
+        self._columns.append(Sp, images @ T, values @ T, Sp.sum(axis=0, keepdims=True))
         return Sp.shape[1] > 0
 
     def lower_bound(self) -> float:
         """Return a lower bound of the optimum, summed over the columns."""
-        mu, B, v = self.risk.ratio, self._on_labelled.array, self._intercept_row.array[0]
-        problem = label_problem(
-            self.risk, self._K - mu * (B @ B.T), 1.0 - mu * (B @ v), mu * float(v @ v)
-        )
+        mu, (*_, B, (v,)) = self.risk.ratio, self._columns.arrays
+        R, t, sigma = self._K - mu * (B @ B.T), 1.0 - mu * (B @ v), mu * float(v @ v)
+        problem = label_problem(self.risk, R, t, sigma)
         return float(problem.lower_bound(*problem.solve()[:2]).sum())
 
 

@@ -153,11 +153,7 @@ def tube_steps(
 
 
 def decompose(
-    problem: TubeProblem,
-    *,
-    tol: float,
-    cache_bytes: int,
-    start: np.ndarray | None = None,
+    problem: TubeProblem, *, tol: float, cache_bytes: int, start: np.ndarray | None = None
 ) -> Iterator[Step]:
     """Yield steps of the decomposition until the violation is at most ``tol``.
 

@@ -53,11 +53,10 @@ class Tracer:
         self, Q: np.ndarray, upper: np.ndarray, q: np.ndarray | None, sigma: float
     ) -> None:
         self.Q, self.upper = Q, upper
-        self.intercept = q is not None
         self.q = np.zeros(len(Q)) if q is None else q
-        self.sigma = sigma if self.intercept else 1.0
+        self.sigma = 1.0 if q is None else sigma  # without an intercept β stays zero
         #: An unpenalised intercept: qᵀa is given, and a does not determine β.
-        self.free = self.intercept and sigma == 0.0
+        self.free = self.sigma == 0.0
         # An upper bound of |Qa|, so no row is on the elbow where λ is above twice this value.
         self.size = float((np.abs(Q) @ upper).max(initial=0.0))
         self.at_rest = self.quiet = _AT_REST
@@ -187,7 +186,6 @@ class Tracer:
         for attempt in range(4):
             d = solution[1:]
             missing = self.inflow + self.sigma * solution[0] - self.q[rows] @ d
-            missing = missing if self.intercept else 0.0
             balanced = abs(missing) <= 1e-12 * np.abs(d).sum()
             if balanced and np.abs(rates[rows]).max(initial=0.0) <= _EXACT * self.at_rest:
                 break
