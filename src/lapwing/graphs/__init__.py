@@ -4,5 +4,3 @@ from .anchors import AnchorGraph
 from .knn_graph import KNNGraph
 from .neighbors import nearest_neighbors
 from .spectrum import smallest_eigenpairs
-
-__all__ = ["AnchorGraph", "KNNGraph", "nearest_neighbors", "smallest_eigenpairs"]

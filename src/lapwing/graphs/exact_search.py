@@ -82,8 +82,8 @@ def k_smallest(
     ``row`` is non-decreasing and every row that occurs has at least k entries.
     """
     order = np.lexsort((other, value, row))
-    starts = np.flatnonzero(np.r_[True, row[1:] != row[:-1]]) if len(row) else np.empty(0, int)
-    chosen = order[(starts[:, None] + np.arange(k)).astype(np.intp)]
+    starts = np.flatnonzero(np.diff(row, prepend=-1))
+    chosen = order[starts[:, None] + np.arange(k)]
     return value[chosen], other[chosen]
 
 

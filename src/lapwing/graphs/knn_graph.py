@@ -10,6 +10,7 @@ import copy
 import logging
 import numbers
 import zlib
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ WEIGHTS = ("heat", "binary", "cosine")
 SYMMETRY_TOLERANCE = 1e-10
 
 
+@dataclass(repr=False, eq=False)
 class KNNGraph(BaseEstimator):
     """Symmetric graph of the nearest neighbours, with its Laplacian.
 
@@ -104,24 +106,14 @@ class KNNGraph(BaseEstimator):
     array([ 0.,  0., -2.,  2.])
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        weights: str = "heat",
-        bandwidth: str | float = "mean",
-        metric: str = "euclidean",
-        normalized: bool = True,
-        power: int = 1,
-        backend: str = "auto",
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.bandwidth = bandwidth
-        self.metric = metric
-        self.normalized = normalized
-        self.power = power
-        self.backend = backend
+    n_neighbors: int = 10
+    _: KW_ONLY
+    weights: str = "heat"
+    bandwidth: str | float = "mean"
+    metric: str = "euclidean"
+    normalized: bool = True
+    power: int = 1
+    backend: str = "auto"
 
     def fit(self, X: Any, y: Any = None) -> KNNGraph:
         """Build the graph of the rows of X.

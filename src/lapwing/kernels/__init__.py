@@ -19,21 +19,3 @@ from .gram import (
     gram_operator,
     single_precision_suffices,
 )
-
-__all__ = [
-    "CallableKernel",
-    "CosineKernel",
-    "GaussianKernel",
-    "Kernel",
-    "LinearKernel",
-    "PolynomialKernel",
-    "PreparedRows",
-    "choose_storage",
-    "dense_operator",
-    "gram_bytes",
-    "gram_matrix",
-    "gram_operator",
-    "make_kernel",
-    "resolve_gamma",
-    "single_precision_suffices",
-]

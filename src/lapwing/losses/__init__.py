@@ -8,17 +8,3 @@ from .surrogates import SmoothHat, SmoothHinge, TwoSidedHinge
 LOSSES: dict[str, type[Loss]] = {
     cls.name: cls for cls in (SquaredLoss, SquaredHinge, Hinge, EpsilonInsensitive, SmoothHinge)
 }
-
-__all__ = [
-    "LOSSES",
-    "EpsilonInsensitive",
-    "Hinge",
-    "Loss",
-    "Pair",
-    "SmoothHat",
-    "SmoothHinge",
-    "SquaredHinge",
-    "SquaredLoss",
-    "Targets",
-    "TwoSidedHinge",
-]

@@ -7,20 +7,3 @@ from .low_rank import LowRankOperator
 from .row_cache import RowCache
 from .rows import RowGramOperator, Rows
 from .sparse import DiagonalOperator, PowerOperator, ShiftedOperator, SparseOperator
-
-__all__ = [
-    "TILE",
-    "DenseOperator",
-    "DiagonalOperator",
-    "InverseOperator",
-    "LowRankOperator",
-    "Operator",
-    "PowerOperator",
-    "RowCache",
-    "RowGramOperator",
-    "Rows",
-    "ShiftedOperator",
-    "SparseOperator",
-    "TileOperator",
-    "block_cg",
-]

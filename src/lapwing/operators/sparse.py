@@ -114,9 +114,5 @@ class DiagonalOperator(Operator):
         columns = np.arange(self.shape[0])[columns]
         return np.where(rows[:, None] == columns, self.values[rows, None], 0.0)
 
-    def columns(self, index: np.ndarray) -> np.ndarray:
-        """Return some columns."""
-        return self.submatrix(index, slice(None)).T
-
     def _apply(self, V: np.ndarray) -> np.ndarray:
         return self.values[:, None] * V
