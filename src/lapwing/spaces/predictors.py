@@ -49,14 +49,18 @@ class Predictor:
 
     def to_arrays(self) -> Packed:
         """Return the function as JSON and plain arrays."""
-        return pack(self, _known_types())
+        return pack(self, self._known_types())
 
     @classmethod
     def from_arrays(cls, page: Any, arrays: dict[str, np.ndarray]) -> Self:
         """Return the function that `to_arrays` was called on."""
-        made = unpack(page, arrays, _known_types())
+        made = unpack(page, arrays, cls._known_types())
         expect(isinstance(made, cls), f"this is no {cls.__name__}")
         return made
+
+    @classmethod
+    def _known_types(cls) -> dict[str, type]:
+        return {known.__name__: known for known in PREDICTOR_TYPES}
 
     def check_loaded(self) -> None:
         """Refuse contents of a file that do not fit together or are not finite."""
@@ -360,10 +364,6 @@ def _equal(kernel: Kernel | None, other: Kernel | None) -> bool:
         return kernel is other
     mine, others = vars(kernel), vars(other)
     return all(np.array_equal(mine[name], others[name]) for name in mine)
-
-
-def _known_types() -> dict[str, type]:
-    return {kind.__name__: kind for kind in PREDICTOR_TYPES}
 
 
 #: Types of which predictors are made.
