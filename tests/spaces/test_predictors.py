@@ -1,101 +1,371 @@
-"""Fitted functions: multiples, sums, and the way to plain arrays and back."""
+"""Fitted functions: values against naive formulas, sums and multiples, files."""
+
+from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers.data import gaussian
+from lapwing.arrays.packing import pack
+from lapwing.auto.rows import ScaledInput
+from lapwing.auto.scaling import RowScaling
 from lapwing.graphs.anchors import AnchorGraph
 from lapwing.graphs.eigenfunctions import EigenfunctionBasis
-from lapwing.kernels.functions import CosineKernel, GaussianKernel
-from lapwing.spaces.predictors import (
+from lapwing.kernels import CosineKernel, GaussianKernel, LinearKernel, PolynomialKernel
+from lapwing.spaces import (
+    PREDICTOR_TYPES,
     AnchorMixture,
     EigenfunctionSeries,
     KernelExpansion,
     LinearFunction,
     NeighborAverage,
+    Predictor,
     PrototypeMixture,
     RowLookup,
+    Similarities,
     WeightedSum,
 )
-from lapwing.spaces.prototypes import Similarities
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(20, 3))
-KERNEL = GaussianKernel(0.5, X.mean(axis=0))
-ANCHORS = AnchorGraph.build(X, X[:6], 3, "kernel")[0]
-BASIS = EigenfunctionBasis.build(X, 2, 10, 3)
+POINTS, ROWS = rng.normal(size=(25, 3)), rng.normal(size=(40, 3))
+POINTS[0] = 0.0
+COEF, INTERCEPT = rng.normal(size=(25, 2)), np.array([0.5, -1.0])
+COEF[5:9] = 0.0
+WEIGHTS = rng.normal(size=(3, 2))
+SPARSE = sp.csr_matrix(np.where(np.abs(POINTS) < 0.5, 0.0, POINTS))
 
 
-def block(m):
-    return rng.normal(size=(m, 2))
+# ---------------------------------------------------------------- naive formulas
 
 
-def expansion(gamma=0.5, points=X):
-    kernel = GaussianKernel(gamma, X.mean(axis=0))
-    return KernelExpansion(kernel, points, block(len(points)), rng.normal(size=2))
+def unit(X):
+    norms = np.sqrt((X**2).sum(axis=1, keepdims=True))
+    return X / np.where(norms == 0, 1.0, norms)
 
 
-MAKERS = {
-    "expansion": expansion,
-    "linear": lambda: LinearFunction(block(3), rng.normal(size=2)),
-    "cosine": lambda: LinearFunction(block(3), rng.normal(size=2), CosineKernel()),
-    "prototypes": lambda: PrototypeMixture(PROTOTYPES, block(5)),
-    "anchors": lambda: AnchorMixture(ANCHORS, block(6)),
-    "eigenfunctions": lambda: EigenfunctionSeries(BASIS, block(1 + len(BASIS.functions))),
-    "neighbours": lambda: NeighborAverage(X, block(20), 4, 0.7),
-    "lookup": lambda: RowLookup(X, block(20)),
+def mixture(X, anchors, coef, s, bandwidth):
+    """The mean over the s nearest anchors, row by row."""
+    values = np.empty((len(X), coef.shape[1]))
+    for row, x in enumerate(X):
+        squares = ((anchors - x) ** 2).sum(axis=1)
+        near = np.argsort(squares)[:s]
+        weights = np.exp(-squares[near] / (2 * bandwidth**2))
+        values[row] = weights @ coef[near] / weights.sum()
+    return values
+
+
+def series(X, basis, coef):
+    """The constant and the interpolated tables, one after the other."""
+    total = np.tile(coef[0], (len(X), 1))
+    coordinates = (X - basis.mean) @ basis.axes
+    for (axis, centres, table), c in zip(basis.functions, coef[1:], strict=True):
+        total += np.interp(coordinates[:, axis], centres, table)[:, None] * c
+    return total
+
+
+ANCHORS = AnchorGraph.build(ROWS, POINTS[:8], 3, "kernel")[0]
+EMBEDDED = AnchorGraph.build(ROWS, POINTS[:8], 3, "lae")[0]
+BASIS = EigenfunctionBasis.build(ROWS, 2, 10, 4)
+SERIES = rng.normal(size=(1 + len(BASIS.functions), 2))
+SCALING = RowScaling("columns", np.array([0.1, 0.2, 0.3]), np.array([2.0, 1.0, 0.5]))
+
+#: For each case a predictor and its naive formula.
+CASES = {
+    "gaussian": (
+        KernelExpansion(GaussianKernel(0.7), POINTS, COEF, INTERCEPT),
+        lambda X: gaussian(X, POINTS, 0.7) @ COEF + INTERCEPT,
+    ),
+    "gaussian about a centre": (
+        KernelExpansion(GaussianKernel(0.7, np.ones(3)), POINTS, COEF, INTERCEPT),
+        lambda X: gaussian(X, POINTS, 0.7) @ COEF + INTERCEPT,
+    ),
+    "gaussian over sparse points": (
+        KernelExpansion(GaussianKernel(0.7), SPARSE, COEF, INTERCEPT),
+        lambda X: gaussian(X, SPARSE.toarray(), 0.7) @ COEF + INTERCEPT,
+    ),
+    "linear expansion": (
+        KernelExpansion(LinearKernel(), POINTS, COEF, INTERCEPT),
+        lambda X: X @ POINTS.T @ COEF + INTERCEPT,
+    ),
+    "polynomial": (
+        KernelExpansion(PolynomialKernel(gamma=0.3, degree=3, coef0=1.0), POINTS, COEF, INTERCEPT),
+        lambda X: (0.3 * X @ POINTS.T + 1.0) ** 3 @ COEF + INTERCEPT,
+    ),
+    "cosine expansion": (
+        KernelExpansion(CosineKernel(), POINTS, COEF, INTERCEPT),
+        lambda X: unit(X) @ unit(POINTS).T @ COEF + INTERCEPT,
+    ),
+    "no support": (
+        KernelExpansion(GaussianKernel(0.7), POINTS, np.zeros((25, 2)), INTERCEPT),
+        lambda X: np.tile(INTERCEPT, (len(X), 1)),
+    ),
+    "linear": (
+        LinearFunction(WEIGHTS, INTERCEPT),
+        lambda X: X @ WEIGHTS + INTERCEPT,
+    ),
+    "linear of unit rows": (
+        LinearFunction(WEIGHTS, INTERCEPT, CosineKernel()),
+        lambda X: unit(X) @ WEIGHTS + INTERCEPT,
+    ),
+    "prototypes": (
+        PrototypeMixture(Similarities(GaussianKernel(0.7), POINTS), COEF),
+        lambda X: gaussian(X, POINTS, 0.7) @ COEF,
+    ),
+    "normalised prototypes": (
+        PrototypeMixture(Similarities(GaussianKernel(0.7), POINTS, True, 0.2), COEF),
+        lambda X: (
+            gaussian(X, POINTS, 0.7)
+            @ COEF
+            / (gaussian(X, POINTS, 0.7).sum(axis=1, keepdims=True) + 0.2)
+        ),
+    ),
+    "anchors": (
+        AnchorMixture(ANCHORS, COEF[:8]),
+        lambda X: mixture(X, POINTS[:8], COEF[:8], 3, ANCHORS.bandwidth),
+    ),
+    "embedded anchors": (
+        AnchorMixture(EMBEDDED, COEF[:8]),
+        lambda X: EMBEDDED(X).toarray() @ COEF[:8],  # the weights have tests of their own
+    ),
+    "eigenfunctions": (
+        EigenfunctionSeries(BASIS, SERIES),
+        lambda X: series(X, BASIS, SERIES),
+    ),
+    "neighbours": (
+        NeighborAverage(POINTS, COEF, 4, 0.8),
+        lambda X: mixture(X, POINTS, COEF, 4, 0.8),
+    ),
+    "more neighbours than rows": (
+        NeighborAverage(POINTS[:5], COEF[:5], 9, 0.8),
+        lambda X: mixture(X, POINTS[:5], COEF[:5], 5, 0.8),
+    ),
+    "sum": (
+        WeightedSum((LinearFunction(WEIGHTS, INTERCEPT), NeighborAverage(POINTS, COEF, 4, 0.8))),
+        lambda X: X @ WEIGHTS + INTERCEPT + mixture(X, POINTS, COEF, 4, 0.8),
+    ),
+    "scaled rows": (
+        ScaledInput(SCALING, LinearFunction(WEIGHTS, INTERCEPT)),
+        lambda X: (X - SCALING.center) * SCALING.factor @ WEIGHTS + INTERCEPT,
+    ),
 }
-PROTOTYPES = Similarities(KERNEL, X[:5], normalize=True)
-every_predictor = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+LOOKUP = RowLookup(POINTS, COEF)
+EVERY = {name: predictor for name, (predictor, _) in CASES.items()} | {"lookup": LOOKUP}
+each_case = pytest.mark.parametrize("name", list(CASES))
+each_predictor = pytest.mark.parametrize("predictor", EVERY.values(), ids=EVERY)
 
 
-@every_predictor
-def test_multiples_and_sums_have_the_values_of_multiples_and_sums(make):
-    f, g = make(), make()
-    np.testing.assert_allclose(f.times(-2.5).values(X), -2.5 * f.values(X), rtol=1e-12)
-    both = f.plus(g)
-    assert type(both) is type(f)
-    np.testing.assert_allclose(both.values(X), f.values(X) + g.values(X), rtol=1e-11, atol=1e-12)
+def known_rows(predictor):
+    """Rows that the predictor has values for."""
+    return POINTS if predictor is LOOKUP else ROWS
 
 
-def test_functions_that_differ_in_more_than_coefficients_are_not_joined():
-    f = expansion()
-    others = [expansion(0.7), expansion(points=X[:7]), LinearFunction(block(3), np.zeros(2))]
-    assert all(f.plus(other) is None for other in others)
-    average = NeighborAverage(X, block(20), 4, 0.7)
-    assert average.plus(NeighborAverage(X, block(20), 5, 0.7)) is None
-    linear = LinearFunction(block(3), np.zeros(2))
-    assert linear.plus(LinearFunction(block(3), np.zeros(2), CosineKernel())) is None
+def test_every_class_has_a_case():
+    tested = {type(predictor) for predictor in EVERY.values()}
+    library = {cls for cls in PREDICTOR_TYPES if issubclass(cls, Predictor)}
+    assert tested == {*library, ScaledInput}
 
 
-def test_a_sum_joins_what_it_can():
-    parts = [make() for make in MAKERS.values() for _ in range(2)]
-    total = WeightedSum.of(parts)
-    assert len(total.parts) == len(MAKERS)
-    expected = sum(part.values(X) for part in parts)
-    np.testing.assert_allclose(total.values(X), expected, rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(total.times(3.0).values(X), 3.0 * expected, rtol=1e-10, atol=1e-11)
-    assert total.plus(total) is None
+# ---------------------------------------------------------------- values
 
 
-@every_predictor
-def test_plain_arrays_give_the_same_function_again(make):
-    f = WeightedSum((make(),))
-    again = WeightedSum.from_arrays(*f.to_arrays())
-    np.testing.assert_array_equal(again.values(X), f.values(X))
-    with pytest.raises(ValueError, match="this is no RowLookup"):
-        RowLookup.from_arrays(*f.to_arrays())
+@each_case
+def test_values_are_those_of_the_formula(name):
+    predictor, formula = CASES[name]
+    np.testing.assert_allclose(predictor.values(ROWS), formula(ROWS), rtol=1e-9, atol=1e-10)
 
 
-def test_sparse_points_are_stored_as_well():
-    f = KernelExpansion(GaussianKernel(0.5), sp.csr_matrix(X), block(20), np.zeros(2))
-    again = KernelExpansion.from_arrays(*f.to_arrays())
-    np.testing.assert_array_equal(again.values(X), f.values(X))
+@pytest.mark.parametrize("name", [name for name in CASES if name != "eigenfunctions"])
+def test_sparse_rows_have_the_same_values(name):
+    predictor, formula = CASES[name]
+    X = np.where(np.abs(ROWS) < 0.5, 0.0, ROWS)
+    found = predictor.values(sp.csr_matrix(X))
+    np.testing.assert_allclose(found, formula(X), rtol=1e-9, atol=1e-10)
 
 
-def test_contents_that_do_not_fit_are_refused():
-    f = expansion()
-    for wrong in (f.coef[:-1], np.where(f.coef > 0, np.nan, f.coef)):
-        bad = KernelExpansion(f.kernel, f.points, wrong, f.intercept)
-        with pytest.raises(ValueError, match="do not fit"):
-            KernelExpansion.from_arrays(*bad.to_arrays())
+@each_predictor
+def test_tiles_do_not_matter(predictor, monkeypatch):
+    X = known_rows(predictor)
+    together = predictor.values(X)
+    for size in (1, 7):
+        parts = [predictor.values(X[start : start + size]) for start in range(0, len(X), size)]
+        np.testing.assert_allclose(np.concatenate(parts), together, rtol=1e-10, atol=1e-12)
+    monkeypatch.setattr("lapwing.spaces.predictors._BLOCK_ENTRIES", 60)
+    monkeypatch.setattr("lapwing.spaces.predictors._NEIGHBOR_ROWS", 3)
+    monkeypatch.setattr("lapwing.spaces.predictors.tile_rows", lambda _: 4)
+    np.testing.assert_allclose(predictor.values(X), together, rtol=1e-10, atol=1e-12)
+
+
+@each_predictor
+def test_values_do_not_change_the_rows_or_the_function(predictor):
+    X = known_rows(predictor).copy()
+    before, (page, arrays) = X.copy(), predictor.to_arrays()
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    first = predictor.values(X)
+    assert np.array_equal(X, before)
+    assert np.array_equal(predictor.values(X), first)
+    again, later = predictor.to_arrays()
+    assert again == page
+    assert all(np.array_equal(later[name], arrays[name]) for name in arrays)
+
+
+@each_predictor
+def test_predictors_are_immutable(predictor):
+    for field in fields(predictor):
+        with pytest.raises(FrozenInstanceError):
+            setattr(predictor, field.name, None)
+    with pytest.raises(FrozenInstanceError):
+        predictor.other = 1
+
+
+# ---------------------------------------------------------------- rows that are looked up
+
+
+def test_known_rows_have_their_values():
+    order = rng.permutation(25)
+    assert np.array_equal(LOOKUP.values(POINTS[order]), COEF[order])
+    sparse = sp.csr_matrix(POINTS)
+    assert np.array_equal(RowLookup(sparse, COEF).values(sparse[order]), COEF[order])
+
+
+def test_the_first_of_duplicate_rows_counts():
+    X = np.vstack([POINTS[:3], POINTS[:3]])
+    assert np.array_equal(RowLookup(X, COEF[:6]).values(X), np.vstack([COEF[:3], COEF[:3]]))
+
+
+def test_unknown_rows_are_refused_by_number():
+    X = POINTS[:6].copy()
+    X[4, 1] = np.nextafter(X[4, 1], np.inf)
+    X[5] += 1.0
+    with pytest.raises(ValueError, match="2 of 6 rows, the first of them row 4, are not among"):
+        LOOKUP.values(X)
+
+
+# ---------------------------------------------------------------- multiples and sums
+
+scalable = ["gaussian", "linear", "linear of unit rows", "neighbours", "sum", "scaled rows"]
+scalable += ["prototypes", "anchors", "eigenfunctions"]
+
+
+@pytest.mark.parametrize("name", scalable)
+@pytest.mark.parametrize("factor", [0.0, 1.0, -2.5])
+def test_multiples(name, factor):
+    predictor, formula = CASES[name]
+    before = predictor.values(ROWS)
+    found = predictor.times(factor)
+    assert type(found) is type(predictor)
+    np.testing.assert_allclose(found.values(ROWS), factor * formula(ROWS), atol=1e-10)
+    assert np.array_equal(predictor.values(ROWS), before)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "linear", "linear of unit rows", "neighbours"])
+def test_functions_over_the_same_points_are_added(name):
+    predictor, formula = CASES[name]
+    both = predictor.plus(predictor.times(0.5))
+    assert type(both) is type(predictor)
+    np.testing.assert_allclose(both.values(ROWS), 1.5 * formula(ROWS), rtol=1e-9, atol=1e-10)
+
+
+def test_functions_of_different_points_or_kernels_are_not_added():
+    one = EVERY["gaussian"]
+    assert one.plus(replace(one, points=POINTS.copy())) is None
+    assert one.plus(replace(one, kernel=GaussianKernel(0.8))) is None
+    assert one.plus(replace(one, kernel=GaussianKernel(0.7, np.ones(3)))) is None
+    assert one.plus(EVERY["linear"]) is None
+    assert EVERY["linear"].plus(EVERY["linear of unit rows"]) is None
+    assert EVERY["linear"].plus(one) is None
+    assert EVERY["neighbours"].plus(replace(EVERY["neighbours"], rows=POINTS.copy())) is None
+    assert EVERY["neighbours"].plus(one) is None
+    assert EVERY["anchors"].plus(EVERY["prototypes"]) is None
+
+
+def test_a_sum_joins_what_can_be_joined():
+    names = ["gaussian", "linear", "neighbours", "gaussian", "linear", "polynomial"]
+    total = WeightedSum.of([EVERY[name].times(0.5) for name in names])
+    classes = [KernelExpansion, LinearFunction, NeighborAverage, KernelExpansion]
+    assert [type(part) for part in total.parts] == classes
+    expected = sum(0.5 * CASES[name][1](ROWS) for name in names)
+    np.testing.assert_allclose(total.values(ROWS), expected, rtol=1e-9, atol=1e-9)
+
+
+# ---------------------------------------------------------------- files
+
+
+@each_predictor
+def test_files_keep_every_bit(predictor):
+    page, arrays = predictor.to_arrays()
+    assert all(array.dtype != object for array in arrays.values())
+    loaded = type(predictor).from_arrays(page, {name: a.copy() for name, a in arrays.items()})
+    X = known_rows(predictor)
+    assert type(loaded) is type(predictor)
+    assert np.array_equal(loaded.values(X), predictor.values(X))
+
+
+def test_the_base_class_reads_any_predictor_of_this_layer():
+    for name, predictor in EVERY.items():
+        if name != "scaled rows":
+            assert type(Predictor.from_arrays(*predictor.to_arrays())) is type(predictor)
+
+
+def test_points_that_are_shared_are_stored_once():
+    total = WeightedSum((EVERY["gaussian"], EVERY["polynomial"], EVERY["neighbours"]))
+    page, arrays = total.to_arrays()
+    assert sum(array.shape == POINTS.shape for array in arrays.values()) == 1
+    first, second, third = WeightedSum.from_arrays(page, arrays).parts
+    assert first.points is second.points is third.rows
+
+
+def test_another_class_is_refused():
+    page, arrays = EVERY["linear"].to_arrays()
+    with pytest.raises(ValueError, match="this is no KernelExpansion"):
+        KernelExpansion.from_arrays(page, arrays)
+    page, arrays = pack(GaussianKernel(1.0), {"GaussianKernel": GaussianKernel})
+    with pytest.raises(ValueError, match="this is no Predictor"):
+        Predictor.from_arrays(page, arrays)
+
+
+def test_a_kernel_function_of_the_user_is_not_stored():
+    class Own(GaussianKernel):
+        pass
+
+    with pytest.raises(TypeError, match="cannot be stored"):
+        replace(EVERY["gaussian"], kernel=Own(1.0)).to_arrays()
+
+
+def with_nan(array):
+    array = array.copy()
+    array.flat[0] = np.nan
+    return array
+
+
+SENSELESS = {
+    "fewer coefficients": replace(EVERY["gaussian"], coef=COEF[:5]),
+    "more intercepts": replace(EVERY["gaussian"], intercept=np.zeros(3)),
+    "coefficients not finite": replace(EVERY["gaussian"], coef=with_nan(COEF)),
+    "points not finite": replace(EVERY["gaussian"], points=with_nan(POINTS)),
+    "points of texts": replace(EVERY["gaussian"], points=POINTS.astype(str)),
+    "weights of one dimension": replace(EVERY["linear"], coef=WEIGHTS[:, 0]),
+    "intercept not finite": replace(EVERY["linear"], intercept=with_nan(INTERCEPT)),
+    "intercepts of another number": replace(EVERY["linear"], intercept=np.zeros(3)),
+    "fewer prototypes": replace(EVERY["prototypes"], coef=COEF[:4]),
+    "fewer anchors": replace(EVERY["anchors"], coef=COEF[:4]),
+    "fewer eigenfunctions": replace(EVERY["eigenfunctions"], coef=SERIES[:-1]),
+    "no neighbours": replace(EVERY["neighbours"], n_neighbors=0),
+    "width not finite": replace(EVERY["neighbours"], width=np.inf),
+    "values of fewer neighbours": replace(EVERY["neighbours"], on_rows=COEF[:4]),
+    "values of fewer rows": replace(LOOKUP, on_rows=COEF[:4]),
+    "sum of nothing": WeightedSum(()),
+    "sum of something else": WeightedSum((GaussianKernel(1.0),)),
+    "kernel of another type": replace(EVERY["gaussian"], kernel=EVERY["linear"]),
+    "unknown scaling": replace(EVERY["scaled rows"], scaling=replace(SCALING, kind="other")),
+    "scaling not finite": replace(
+        EVERY["scaled rows"], scaling=replace(SCALING, factor=with_nan(SCALING.factor))
+    ),
+}
+
+
+@pytest.mark.parametrize("predictor", SENSELESS.values(), ids=SENSELESS)
+def test_contents_that_make_no_sense_are_refused(predictor):
+    page, arrays = predictor.to_arrays()
+    with pytest.raises((ValueError, TypeError)):
+        type(predictor).from_arrays(page, arrays)

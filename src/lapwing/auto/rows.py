@@ -117,5 +117,9 @@ class ScaledInput(Predictor):
         """Return a multiple."""
         return replace(self, function=self.function.times(factor))
 
+    @classmethod
+    def _known_types(cls) -> dict[str, type]:
+        return {**super()._known_types(), "RowScaling": RowScaling, "ScaledInput": ScaledInput}
+
     def _shapes_fit(self) -> bool:
         return True

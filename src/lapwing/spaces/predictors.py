@@ -65,14 +65,18 @@ class Predictor:
 
     def to_arrays(self) -> Packed:
         """Return the function as JSON and plain arrays."""
-        return pack(self, _known_types())
+        return pack(self, self._known_types())
 
     @classmethod
     def from_arrays(cls, page: Any, arrays: dict[str, np.ndarray]) -> Self:
         """Return the function that `to_arrays` was called on."""
-        made = unpack(page, arrays, _known_types())
+        made = unpack(page, arrays, cls._known_types())
         expect(isinstance(made, cls), f"this is no {cls.__name__}")
         return made
+
+    @classmethod
+    def _known_types(cls) -> dict[str, type]:
+        return {known.__name__: known for known in PREDICTOR_TYPES}
 
     def check_loaded(self) -> None:
         """Raise an error for contents of a file that do not fit together or are not finite."""
@@ -365,10 +369,6 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, Kernel) and type(one) is type(other):
         return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
     return one is other or (isinstance(one, (int, float)) and one == other)
-
-
-def _known_types() -> dict[str, type]:
-    return {kind.__name__: kind for kind in PREDICTOR_TYPES}
 
 
 #: The predictors, and the types of their fields.
