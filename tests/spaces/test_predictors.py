@@ -175,10 +175,8 @@ def test_values_are_those_of_the_formula(name):
     np.testing.assert_allclose(predictor.values(ROWS), formula(ROWS), rtol=1e-9, atol=1e-10)
 
 
-@each_case
+@pytest.mark.parametrize("name", [name for name in CASES if name != "eigenfunctions"])
 def test_sparse_rows_have_the_same_values(name):
-    if name == "eigenfunctions":
-        pytest.skip("takes dense rows only")
     predictor, formula = CASES[name]
     X = np.where(np.abs(ROWS) < 0.5, 0.0, ROWS)
     found = predictor.values(sp.csr_matrix(X))
