@@ -1,4 +1,4 @@
-"""The estimator of CONTRIBUTING.md does what the guide says; the contract suite runs over it too."""
+"""The estimator of CONTRIBUTING.md does what the guide says; the contract suite includes it."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,8 @@ def test_it_is_short():
     lines = [line.strip() for line in SOURCE.splitlines()]
     code = [line for line in lines if line and not line.startswith(("#", '"""'))]
     assert len(code) <= 60
-    ours = [
-        cls for cls in AnchorSVC.__mro__ if cls.__module__.startswith(("lapwing", "anchor_svc"))
-    ]
-    assert len(ours) == 3
+    modules = [cls.__module__.split(".")[0] for cls in AnchorSVC.__mro__]
+    assert sum(module in ("lapwing", "anchor_svc") for module in modules) == 3
 
 
 def test_it_learns(data):
