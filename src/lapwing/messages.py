@@ -1,4 +1,4 @@
-"""What users see while a model is fitted: warnings at their own line, progress on request.
+"""Messages to the user while a model is fitted: warnings at the user's own line, and progress.
 
 Every layer may use it; it knows none of them.
 """
@@ -11,20 +11,26 @@ import warnings
 from pathlib import Path
 from types import FrameType
 
-_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+import joblib
+import sklearn
+
+#: Folders of code that is not the user's: this library, and those through which it may be called.
+_LIBRARIES = tuple(
+    f"{Path(file).parent}{os.sep}" for file in (__file__, sklearn.__file__, joblib.__file__)
+)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code from which the library was called."""
+    """Warn at the line of the user's code that called the library, directly or by scikit-learn."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level - 1 if frame is None else level)
 
 
 class ProgressLine:
-    """One line on the error stream that is rewritten as a fit goes on (``verbose=1``)."""
+    """A line on the error stream that is rewritten during a fit (``verbose=1``)."""
 
     def __init__(self, name: str) -> None:
         self.name = name

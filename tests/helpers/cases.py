@@ -1,8 +1,8 @@
 """The configured estimators that the contract suite in ``tests/contract`` runs over.
 
-Every estimator of ``lapwing.__all__`` is listed here, some with several options; a new one inherits
-the suite by being listed. Where a method legitimately differs from the others, its case says so,
-with the reason. Known bugs are marked here too.
+Every estimator of ``lapwing.__all__`` is listed here, some with several options, and the one that
+CONTRIBUTING.md shows; a new one inherits the suite by being listed. Where a method legitimately
+differs from the others, its case says so, with the reason. Known bugs are marked here too.
 """
 
 import inspect
@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 import lapwing
 from helpers import data
+from helpers.contributing import AnchorSVC
 from lapwing import (
     S3VC,
     AnchorGraphClassifier,
@@ -276,6 +277,8 @@ CASES = [
         EigenfunctionClassifier(),
         bad_parameter=("reg_labeled", -1.0),
     ),
+    # the estimator of CONTRIBUTING.md, which is not in the library
+    Case("AnchorSVC", AnchorSVC(20), order_matters=_KMEANS, bad_parameter=("n_anchors", 0)),
     # the default; the first case of a class is one that takes little time
     Case("SemiSupervisedClassifier-manifold", SemiSupervisedClassifier("manifold"), **_DEFAULT),
     Case("SemiSupervisedClassifier", SemiSupervisedClassifier(), slow=True, **_DEFAULT),
