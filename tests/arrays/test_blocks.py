@@ -1,4 +1,4 @@
-"""Rows in blocks: sums, maps and single rows equal those of one array, however it is cut."""
+"""Rows in blocks: sums, maps and single rows equal those of one array, however they are divided."""
 
 import tempfile
 import threading
@@ -163,25 +163,25 @@ def test_no_more_sums_than_threads(threads):
 
 @pytest.mark.parametrize("method", ["sum", "map"])
 def test_progress_ends_at_all_rows(method, threads):
-    told = []
+    reports = []
     blocks = [X[:0], *cut(X, [7, 15]), X[:0]]
-    rows = RowBlocks(lambda: blocks, N, lambda *what: told.append(what))
+    rows = RowBlocks(lambda: blocks, N, lambda *what: reports.append(what))
     if method == "sum":
         rows.sum("title", start, add, 4)
     else:
         rows.map("title", dense, 4)
-    assert {(title, total) for title, _, total in told} == {("title", N)}
-    done = [done for _, done, _ in told]
+    assert {(title, total) for title, _, total in reports} == {("title", N)}
+    done = [done for _, done, _ in reports]
     assert done == sorted(done)
     assert done[0] <= 4
     assert done[-1] == N
     # A second pass starts at zero again.
     rows.map("title", dense, 4)
-    assert told[len(done)][1] <= 4
+    assert reports[len(done)][1] <= 4
 
 
 @pytest.mark.parametrize("method", ["sum", "map"])
-def test_errors_come_through(method, threads):
+def test_errors_are_raised_again(method, threads):
     def fail(*arguments):
         if (dense(arguments[-1]) == X[13]).all(axis=1).any():
             raise ZeroDivisionError("thirteen")
@@ -192,7 +192,7 @@ def test_errors_come_through(method, threads):
         rows.sum("sums", start, fail, 3) if method == "sum" else rows.map("map", fail, 3)
 
 
-def test_errors_of_the_blocks_come_through():
+def test_errors_of_the_blocks_are_raised_again():
     def read():
         yield X[:10]
         raise OSError("the disk is gone")
@@ -238,7 +238,7 @@ def test_lists_and_functions_are_read_as_they_are(spool):
     [np.asarray, np.float32, lambda A: (10 * A).astype(np.uint8), sp.csr_matrix, sp.csr_array],
     ids=["float64", "float32", "uint8", "csr_matrix", "csr_array"],
 )
-def test_a_generator_is_kept_in_a_folder_that_goes(form, spool):
+def test_a_generator_is_stored_in_a_temporary_folder(form, spool):
     blocks = pairs(form(np.abs(X)))
     with open_stream((block for block in blocks), unchecked) as stream:
         assert len(list(spool.iterdir())) == 1
@@ -253,7 +253,7 @@ def test_rows_of_a_generator_are_on_disk_and_not_in_memory(spool):
             assert isinstance(rows, np.memmap) or rows.shape[0] == 0
 
 
-def test_what_the_check_makes_of_a_block_is_kept(spool):
+def test_the_checked_block_is_stored(spool):
     numbers = []
 
     def check(number, pair):
@@ -265,7 +265,7 @@ def test_what_the_check_makes_of_a_block_is_kept(spool):
     assert stream.labels == numbers == [0, 1, 2]
 
 
-def test_the_folder_goes_after_an_error_too(spool):
+def test_the_folder_is_removed_after_an_error(spool):
     def breaking():
         yield pairs()[0]
         raise OSError("the line is cut")
@@ -298,7 +298,7 @@ def test_blocks_that_change_between_readings_are_refused(later):
 
 
 @pytest.mark.parametrize("blocks", [3, None, 1.5])
-def test_what_is_no_stream_is_refused(blocks):
+def test_objects_that_are_no_stream_are_refused(blocks):
     with (
         pytest.raises(TypeError, match=rf"list of pairs .*, got {type(blocks).__name__}$"),
         open_stream(blocks, unchecked),

@@ -59,24 +59,24 @@ def test_collisions_collide():
 # ---------------------------------------------------------------- properties
 
 
-@given(X=tables(1, 12), queries=tables(0, 12), kinds=st.tuples(formats, formats))
-def test_the_index_finds_the_first_occurrence(X, queries, kinds):
-    index_rows, query_rows = FORMATS[kinds[0]](X), FORMATS[kinds[1]](queries)
+@given(X=tables(1, 12), queries=tables(0, 12), forms=st.tuples(formats, formats))
+def test_the_index_finds_the_first_occurrence(X, queries, forms):
+    index_rows, query_rows = FORMATS[forms[0]](X), FORMATS[forms[1]](queries)
     found = RowIndex(index_rows).find(query_rows, index_rows)
     np.testing.assert_array_equal(found, first_equal(X, queries))
 
 
-@given(X=tables(0, 12), kind=formats)
-def test_representatives_are_first_occurrences(X, kind):
-    representative = representative_rows(FORMATS[kind](X))
+@given(X=tables(0, 12), form=formats)
+def test_representatives_are_first_occurrences(X, form):
+    representative = representative_rows(FORMATS[form](X))
     np.testing.assert_array_equal(representative, first_equal(X, X))
 
 
-@given(X=tables(1, 12), kind=formats, data=st.data())
-def test_preferred_rows_represent_themselves_and_their_duplicates(X, kind, data):
+@given(X=tables(1, 12), form=formats, data=st.data())
+def test_preferred_rows_represent_themselves_and_their_duplicates(X, form, data):
     rows = st.lists(st.integers(0, len(X) - 1), unique=True)
     preferred = np.array(data.draw(rows), dtype=int)
-    representative = representative_rows(FORMATS[kind](X), preferred)
+    representative = representative_rows(FORMATS[form](X), preferred)
     among = np.array(first_equal(X[preferred], X), dtype=int)
     expected = np.array(first_equal(X, X))
     expected[among >= 0] = preferred[among[among >= 0]]
@@ -84,30 +84,30 @@ def test_preferred_rows_represent_themselves_and_their_duplicates(X, kind, data)
     np.testing.assert_array_equal(representative, expected)
 
 
-@given(X=tables(0, 12), kind=formats, most=st.integers(0, 12))
-def test_distinct_rows_are_first_occurrences_or_too_many(X, kind, most):
+@given(X=tables(0, 12), form=formats, most=st.integers(0, 12))
+def test_distinct_rows_are_first_occurrences_or_too_many(X, form, most):
     expected = np.flatnonzero(np.array(first_equal(X, X), dtype=int) == np.arange(len(X)))
-    found = distinct_rows(FORMATS[kind](X), most)
+    found = distinct_rows(FORMATS[form](X), most)
     if len(expected) > most:
         assert found is None
     else:
         np.testing.assert_array_equal(found, expected)
 
 
-@given(X=tables(0, 12), kind=formats, least=st.integers(1, 4), data=st.data())
-def test_groups_hold_all_equal_rows(X, kind, least, data):
+@given(X=tables(0, 12), form=formats, least=st.integers(1, 4), data=st.data())
+def test_groups_hold_all_equal_rows(X, form, least, data):
     chosen = np.array(data.draw(st.lists(st.booleans(), min_size=len(X), max_size=len(X))), bool)
     rows = np.flatnonzero(chosen)
     first = np.array(first_equal(X[rows], X[rows]), dtype=int)
     expected = [rows[first == head].tolist() for head in np.unique(first)]
-    found = [group.tolist() for group in duplicate_groups(FORMATS[kind](X), rows, least)]
+    found = [group.tolist() for group in duplicate_groups(FORMATS[form](X), rows, least)]
     assert found == [group for group in expected if len(group) >= least]
 
 
-@given(X=tables(1, 6), kind=st.sampled_from(["dense", "csr_array"]))
-def test_collisions_of_hashes_change_nothing(X, kind):
+@given(X=tables(1, 6), form=st.sampled_from(["dense", "csr_array"]))
+def test_collisions_of_hashes_change_nothing(X, form):
     X = with_collisions(X)
-    rows, expected = FORMATS[kind](X), first_equal(X, X)
+    rows, expected = FORMATS[form](X), first_equal(X, X)
     np.testing.assert_array_equal(RowIndex(rows).find(rows, rows), expected)
     np.testing.assert_array_equal(representative_rows(rows), expected)
     np.testing.assert_array_equal(distinct_rows(rows, len(X)), np.unique(expected))
@@ -137,10 +137,10 @@ def test_float32_and_float64_are_compared_by_value():
     assert RowIndex(narrow).find(narrow.astype(float), narrow).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr_array"])
-def test_many_blocks(kind):
+@pytest.mark.parametrize("form", ["dense", "csr_array"])
+def test_many_blocks(form):
     distinct = np.random.default_rng(0).integers(1, 3, size=(1000, 40)).astype(float)
-    X = FORMATS[kind](np.tile(distinct, (20, 1)))
+    X = FORMATS[form](np.tile(distinct, (20, 1)))
     expected = np.tile(np.arange(1000), 20)
     np.testing.assert_array_equal(representative_rows(X), expected)
     np.testing.assert_array_equal(distinct_rows(X, 1000), np.arange(1000))

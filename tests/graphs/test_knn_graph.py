@@ -248,16 +248,16 @@ def test_fitted_to_rows_however_they_are_stored():
 def test_clone_keeps_the_fit_and_is_independent():
     X = normal(20, 3)
     graph = KNNGraph(3).fit(X)
-    twin = clone(graph)
-    assert twin is not graph
-    assert twin.affinity_ is graph.affinity_
-    assert twin.fitted_to(X)
-    twin.set_params(n_neighbors=5)
-    assert not twin.fitted_to(X)
-    twin.fit(X)
-    assert twin.fitted_to(X)
+    copy = clone(graph)
+    assert copy is not graph
+    assert copy.affinity_ is graph.affinity_
+    assert copy.fitted_to(X)
+    copy.set_params(n_neighbors=5)
+    assert not copy.fitted_to(X)
+    copy.fit(X)
+    assert copy.fitted_to(X)
     assert graph.fitted_to(X)
-    assert twin.affinity_.nnz > graph.affinity_.nnz
+    assert copy.affinity_.nnz > graph.affinity_.nnz
 
 
 def test_pickle_keeps_the_fit():

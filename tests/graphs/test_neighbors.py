@@ -127,8 +127,8 @@ def test_second_stage_alone_is_exact(as_sparse):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_equals_dense(metric, density, dtype):
     X = random_sparse(150, 60, density).astype(dtype)
-    kind, _ = tiles.choose_tiles(Points(X), np.arange(150), 64)
-    assert isinstance(kind, tiles.SparseTiles if density < 0.1 else tiles.DenseTiles)
+    chosen, _ = tiles.choose_tiles(Points(X), np.arange(150), 64)
+    assert isinstance(chosen, tiles.SparseTiles if density < 0.1 else tiles.DenseTiles)
     found = nearest_neighbors(X, 6, metric)
     dense = nearest_neighbors(X.toarray(), 6, metric)
     np.testing.assert_allclose(found[0], dense[0], rtol=1e-12, atol=1e-15)

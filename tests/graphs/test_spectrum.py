@@ -291,17 +291,17 @@ def test_graph_keeps_its_eigenpairs(calls):
 def test_graph_forgets_eigenpairs_when_refitted(calls):
     graph = fitted()
     old = graph.eigenpairs(4)[0]
-    twin = clone(graph)
+    copy = clone(graph)
     graph.set_params(n_neighbors=9).fit(np.random.default_rng(1).normal(size=(50, 3)))
     assert graph.eigenpairs(4)[1].shape == (50, 4)
-    np.testing.assert_array_equal(twin.eigenpairs(4)[0], old)
+    np.testing.assert_array_equal(copy.eigenpairs(4)[0], old)
     assert len(calls) == 2
 
 
 def test_clones_and_pickles_keep_the_eigenpairs(calls):
     graph = fitted()
-    twin = clone(graph)
-    V = twin.eigenpairs(5)[1]
+    copy = clone(graph)
+    V = copy.eigenpairs(5)[1]
     assert np.shares_memory(graph.eigenpairs(5)[1], V)  # found by the clone, known to both
     again = pickle.loads(pickle.dumps(graph))
     np.testing.assert_array_equal(again.eigenpairs(5)[1], V)

@@ -227,8 +227,8 @@ class TestSparse(Conformance):
         return SparseOperator(A), A.toarray()
 
 
-class TestSparseSharedOut(Conformance):
-    """So many products that they are shared out among the threads."""
+class TestSparseInThreads(Conformance):
+    """Products that are divided among threads."""
 
     @pytest.fixture(autouse=True)
     def _threads(self, monkeypatch):
@@ -319,28 +319,28 @@ def test_sparse_diagonal():
 
 
 def test_tiles_are_asked_for_in_the_lower_triangle_once_a_product():
-    A, asked = semidefinite(1030), []
+    A, computed = semidefinite(1030), []
 
     def tile(i, j):
-        asked.append((i, j))
+        computed.append((i, j))
         return tiles_of(A)(i, j)
 
     TileOperator(1030, tile) @ np.ones((1030, 2))
-    assert sorted(asked) == [(i, j) for i in range(3) for j in range(i + 1)]
+    assert sorted(computed) == [(i, j) for i in range(3) for j in range(i + 1)]
 
 
 def test_stored_tiles_are_computed_once():
-    A, asked = semidefinite(TILE + 5), []
+    A, computed = semidefinite(TILE + 5), []
 
     def tile(i, j):
-        asked.append((i, j))
+        computed.append((i, j))
         return tiles_of(A)(i, j)
 
     operator = TileOperator.stored(TILE + 5, tile)
     for _ in range(3):
         operator @ np.ones(TILE + 5)
     operator.columns(np.array([0, TILE]))
-    assert len(asked) == 3
+    assert len(computed) == 3
 
 
 def test_stored_tiles_accumulate_in_double_precision():

@@ -1,4 +1,4 @@
-"""The store of rows: whatever is asked of it in whatever order, the matrix itself is the oracle."""
+"""The cache of rows: any sequence of calls agrees with the matrix itself."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ def symmetric(n, seed=0):
 
 
 class Source:
-    """A matrix that counts the entries asked of it."""
+    """A matrix that counts the entries read from it."""
 
     def __init__(self, matrix):
         self.matrix = matrix
-        self.asked = 0
+        self.read = 0
 
     def __call__(self, rows, columns):
         block = self.matrix[rows][:, columns]
-        self.asked += block.size
+        self.read += block.size
         return block
 
 
@@ -123,7 +123,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def counts_what_it_asks_for(self):
         if hasattr(self, "cache"):
-            assert self.cache.made == self.source.asked
+            assert self.cache.made == self.source.read
 
 
 TestLife = Life.TestCase

@@ -1,4 +1,4 @@
-"""Affine functions as vectors: the inner product, the representer and the held mean agree."""
+"""Affine functions as vectors: the inner product, the representer and the fixed mean agree."""
 
 from functools import partial
 
@@ -41,7 +41,7 @@ LEVEL = np.array([0.4, -0.7, 0.0])
 
 
 def affine(space, constant):
-    if constant == "held":
+    if constant == "fixed":
         return AffineSpace(space, balance_weights(), LEVEL)
     return AffineSpace(space, fit_intercept=constant == "free")
 
@@ -56,7 +56,7 @@ def functions(kind, constant, seed=3):
 
 
 every_kind = pytest.mark.parametrize("kind", ["dense", "sparse", "kernel"])
-every_constant = pytest.mark.parametrize("constant", ["held", "free", "none"])
+every_constant = pytest.mark.parametrize("constant", ["fixed", "free", "none"])
 
 
 @every_kind
@@ -64,7 +64,7 @@ every_constant = pytest.mark.parametrize("constant", ["held", "free", "none"])
 def test_values_are_those_of_the_formula(kind, constant):
     full, vectors, coef, b, B, _ = functions(kind, constant)
     values = B @ coef
-    if constant == "held":
+    if constant == "fixed":
         values = values - balance_weights() @ values
     elif constant == "free":
         values = values + b
@@ -110,7 +110,7 @@ def test_norm_without_constant_is_half_its_gradient(kind, constant):
 def test_coefficients_and_intercept_give_the_values_back(kind, constant):
     full, vectors, _, _, B, _ = functions(kind, constant)
     coef, intercept = full.coef_and_intercept(vectors, np.arange(3))
-    level = LEVEL if constant == "held" else 0.0
+    level = LEVEL if constant == "fixed" else 0.0
     np.testing.assert_allclose(B @ coef + intercept, full.values(vectors) + level, atol=1e-12)
     if constant == "none":
         np.testing.assert_array_equal(intercept, 0.0)
@@ -118,8 +118,8 @@ def test_coefficients_and_intercept_give_the_values_back(kind, constant):
 
 
 @every_kind
-def test_held_mean_is_the_level_of_the_column(kind):
-    full, vectors, _, _, B, _ = functions(kind, "held")
+def test_fixed_mean_is_the_level_of_the_column(kind):
+    full, vectors, _, _, B, _ = functions(kind, "fixed")
     np.testing.assert_allclose(balance_weights() @ full.values(vectors), 0.0, atol=1e-13)
     coef, intercept = full.coef_and_intercept(vectors[:, [2, 0]], np.array([2, 0]))
     np.testing.assert_allclose(
@@ -160,5 +160,5 @@ def test_the_free_constant_is_the_last_coordinate_and_not_regularised():
     copy = vectors.copy()
     assert not full.without_constant(vectors)[-1].any()
     np.testing.assert_array_equal(vectors, copy)
-    assert functions("kernel", "held")[0].n_coordinates == 2 * N
+    assert functions("kernel", "fixed")[0].n_coordinates == 2 * N
     assert functions("dense", "none")[0].n_coordinates == D

@@ -29,7 +29,7 @@ def graph_of(power=1, normalized=True, parts=1, seed=0):
     return graph
 
 
-def held(graph, strength=20.0, rows=(0, 1, 5)):
+def precision_of(graph, strength=20.0, rows=(0, 1, 5)):
     rows = np.array(rows)
     return label_precision(
         graph.component_, rows, np.full(len(rows), strength), np.ones((len(rows), 1))
@@ -61,7 +61,7 @@ every_power = pytest.mark.parametrize("power", [1, 2, 3])
 @pytest.mark.parametrize("mu", [1e-2, 1.0, 50.0])
 def test_matrix_and_conjugate_gradients_are_the_inverse(normalized, power, parts, mu):
     graph = graph_of(power, normalized, parts)
-    Lam = held(graph)
+    Lam = precision_of(graph)
     expected = np.linalg.inv(precision(graph, Lam, mu))
     scale = np.abs(expected).max()
     matrix = graph_kernel(graph.laplacian_, Lam, mu, dense=True)
@@ -87,7 +87,7 @@ def test_matrix_and_conjugate_gradients_are_the_inverse(normalized, power, parts
 @pytest.mark.parametrize("parts", [1, 3])
 def test_all_eigenvectors_give_the_exact_graph_kernel(normalized, power, parts):
     graph = graph_of(power, normalized, parts)
-    Lam = held(graph)
+    Lam = precision_of(graph)
     values, vectors = np.linalg.eigh(dense_laplacian(graph))
     embedding = spectral_embedding(np.maximum(values, 0.0), vectors, power, Lam, 0.7)
     exact = graph_kernel(graph.laplacian_, Lam, 0.7, dense=True).array
@@ -98,7 +98,7 @@ def test_all_eigenvectors_give_the_exact_graph_kernel(normalized, power, parts):
 @every_power
 def test_few_eigenvectors_give_the_kernel_of_their_span(power):
     graph = graph_of(power)
-    Lam = held(graph)
+    Lam = precision_of(graph)
     values, vectors = graph.eigenpairs(7)
     P = vectors.T @ precision(graph, Lam, 2.0) @ vectors
     np.testing.assert_allclose(
@@ -115,7 +115,7 @@ def test_few_eigenvectors_give_the_kernel_of_their_span(power):
 def test_small_eigenvalues_keep_their_digits_beside_firm_labels():
     # Labels Lam 10¹² times as much as the smoothness: squares would lose half the digits.
     graph = graph_of()
-    Lam = held(graph, strength=1e8)
+    Lam = precision_of(graph, strength=1e8)
     values, vectors = graph.eigenpairs(10)
     mu = 1e-4
     embedding = spectral_embedding(values, vectors, 1, Lam, mu)
@@ -209,7 +209,7 @@ def test_graph_without_edges(normalized):
 def test_singular_precision_is_refused_with_advice():
     graph = graph_of(parts=2)
     Lam = np.zeros(N)
-    Lam[0] = 1.0  # the second part is not held
+    Lam[0] = 1.0  # the second part has no label
     with pytest.raises(ValueError, match="n_eigenvectors"):
         graph_kernel(graph.laplacian_, Lam, 1.0, dense=True)
 
@@ -226,7 +226,7 @@ def test_bytes_of_the_matrix():
 def test_entries_of_both_kernels(name, dtype):
     X = np.random.default_rng(1).normal(size=(N, 3))
     graph = graph_of()
-    K_G = graph_kernel(graph.laplacian_, held(graph), 1.0, dense=True)
+    K_G = graph_kernel(graph.laplacian_, precision_of(graph), 1.0, dense=True)
     if name == "precomputed":
         K = X @ X.T
         Q = EmbeddedKernel(None, K.astype(dtype), K_G)
@@ -250,7 +250,7 @@ def test_values_of_a_users_kernel_are_left_alone():
     # Whole numbers, and an array that the user keeps.
     kept = np.ones((N, N), dtype=int)
     graph = graph_of()
-    K_G = graph_kernel(graph.laplacian_, held(graph), 1.0, dense=True)
+    K_G = graph_kernel(graph.laplacian_, precision_of(graph), 1.0, dense=True)
     kernel = make_kernel(
         lambda A, B: kept[: len(A), : len(B)], np.ones((N, 1)), gamma=1.0, degree=1, coef0=0.0
     )

@@ -103,7 +103,7 @@ def test_far_rows_get_the_limit_of_the_nearest_points():
 
 
 def test_far_rows_keep_the_digits_of_the_points():
-    # ‖x‖² is the same for all points and must not swallow what tells them apart.
+    # ‖x‖² is the same for all points and must not hide their differences.
     V = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]])
     H = Similarities(make("rbf", V), V, True)
     for distance in (1e9, 1e20, 1e100):

@@ -160,7 +160,7 @@ class PrototypeMixture(Predictor):
     Attributes
     ----------
     similarities : Similarities
-        To the prototypes, divided by their sums where it says so.
+        Of rows to the prototypes; their ``normalize`` makes the values weighted means.
     coef : ndarray of shape (k, c)
         Values of the prototypes.
     """

@@ -4,8 +4,8 @@ Everything is a sum over rows, accumulated tile by tile; no matrix with n rows i
 neither labels nor solvers nor how the points are chosen.
 
 Notation: U the m points of the graph, V the k points of the function, E = k(X, U), H = k(X, V)
-(with rows of sum one where asked), W = k(U, U). The graph is K̃ = E W⁻¹ Eᵀ with degrees
-D̃ = diag(K̃1), and S = D̃ − K̃ its Laplacian.
+(divided by the sums of its rows if ``normalize``), W = k(U, U). The graph is K̃ = E W⁻¹ Eᵀ with
+degrees D̃ = diag(K̃1), and S = D̃ − K̃ its Laplacian.
 """
 
 from __future__ import annotations
