@@ -272,7 +272,7 @@ class Stranger:
         range(3),
         np.random.default_rng(0),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_types_are_not_packed(value):
     for where in (value, [value], {"key": value}, Box(value), object_array([value])):
