@@ -21,9 +21,10 @@ from sklearn.semi_supervised import LabelSpreading
 from common import load
 from experiments.data import error, mean_distance_gamma
 from lapwing import KNNGraph, LapERLSClassifier
-from lapwing.kernels import GaussianKernel, gram_operator
-from lapwing.solvers import EmbeddedRidge, block_solution
-from lapwing.spaces import label_precision, reduced_precision
+from lapwing.kernels.functions import GaussianKernel
+from lapwing.kernels.gram import gram_operator
+from lapwing.solvers.embedded_ridge import EmbeddedRidge, block_solution
+from lapwing.spaces.graph_kernel import label_precision, reduced_precision
 
 STRENGTH = 1e4
 EIGENVECTORS = (10, 20, 30, 50, 100)

@@ -19,7 +19,7 @@ from common import load, measured
 from lapwing.graphs import KNNGraph, smallest_eigenpairs
 from lapwing.graphs.filters import spectrum_bound
 from lapwing.graphs.spectrum import FLOOR
-from lapwing.operators import SparseOperator
+from lapwing.operators.sparse import SparseOperator
 
 
 class CountingOperator(SparseOperator):

@@ -17,8 +17,10 @@ from sklearn.svm import SVC
 
 from common import load
 from lapwing import KNNGraph
-from lapwing.kernels import GaussianKernel, gram_operator
-from lapwing.solvers import hinge_path, reduce_dense
+from lapwing.kernels.functions import GaussianKernel
+from lapwing.kernels.gram import gram_operator
+from lapwing.solvers.path import hinge_path
+from lapwing.solvers.reduction import reduce_dense
 
 
 def main():

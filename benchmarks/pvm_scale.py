@@ -25,7 +25,7 @@ from common import measured
 from experiments.data import error
 from lapwing import PVMClassifier
 from lapwing.arrays.blocks import RowBlocks
-from lapwing.spaces import Similarities, tile_rows
+from lapwing.spaces.prototypes import Similarities, tile_rows
 
 COLUMNS, CLUSTERS, CLASSES, LABELS = 50, 20, 10, 20
 BLOCK = 100_000

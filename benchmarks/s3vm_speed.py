@@ -20,9 +20,9 @@ from common import load, measured, topics
 from experiments.data import error
 from lapwing import S3VC
 from lapwing.losses import SmoothHat, SmoothHinge
-from lapwing.solvers import MarginProblem
-from lapwing.solvers.s3vm import with_targets
-from lapwing.spaces import AffineSpace, LinearSpace
+from lapwing.solvers.s3vm import MarginProblem, with_targets
+from lapwing.spaces.affine import AffineSpace
+from lapwing.spaces.kernel_space import LinearSpace
 
 
 def main():

@@ -28,11 +28,13 @@ from sklearn.svm import SVR
 from lapwing.estimators import LapSVC
 from lapwing.graphs import KNNGraph
 from lapwing.graphs.eigenfunctions import EigenfunctionBasis
-from lapwing.kernels import GaussianKernel, Kernel
+from lapwing.kernels.functions import GaussianKernel, Kernel
 from lapwing.losses import EpsilonInsensitive, Loss, SquaredLoss
-from lapwing.operators import DenseOperator
-from lapwing.solvers import EmbeddedRidge, TubeProblem, block_solution, fit_smoother, tube_steps
-from lapwing.spaces import label_precision, reduced_precision, spectral_embedding
+from lapwing.operators.dense import DenseOperator
+from lapwing.solvers.embedded_ridge import EmbeddedRidge, block_solution
+from lapwing.solvers.smoother import fit_smoother
+from lapwing.solvers.svr import TubeProblem, tube_steps
+from lapwing.spaces.graph_kernel import label_precision, reduced_precision, spectral_embedding
 
 from .chen2012_moons import draw_moons, moons
 from .data import DataFolder, mean_distance_gamma

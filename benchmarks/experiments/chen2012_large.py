@@ -46,10 +46,11 @@ from lapwing.estimators import (
     LapSVC,
 )
 from lapwing.graphs import KNNGraph
-from lapwing.kernels import GaussianKernel, gram_operator
+from lapwing.kernels.functions import GaussianKernel
+from lapwing.kernels.gram import gram_operator
 from lapwing.losses import SquaredLoss
-from lapwing.solvers import EmbeddedRidge, block_solution
-from lapwing.spaces import label_precision, reduced_precision
+from lapwing.solvers.embedded_ridge import EmbeddedRidge, block_solution
+from lapwing.spaces.graph_kernel import label_precision, reduced_precision
 
 from .chen2012_book import EPSILON, LABEL_STRENGTHS, NAME, SIZES, STRENGTHS, Eigenfunctions
 from .chen2012_rounds import SETS, Round, Task, extended_usps, printed_graph

@@ -16,14 +16,15 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from lapwing.solvers import (
+from lapwing.solvers.s3vm import (
     MarginProblem,
     concave_convex,
     deterministic_annealing,
     label_switching,
     quasi_newton,
 )
-from lapwing.spaces import AffineSpace, LinearSpace
+from lapwing.spaces.affine import AffineSpace
+from lapwing.spaces.kernel_space import LinearSpace
 
 from .data import DataFolder, error
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lapwing.losses import Loss
-from lapwing.operators import Operator
-from lapwing.solvers import BasisReductions, Reduction
-from lapwing.spaces import gram_basis
+from lapwing.operators.base import Operator
+from lapwing.solvers.reduction import BasisReductions, Reduction
+from lapwing.spaces.basis import gram_basis
 
 #: Values of γ_A and of γ_I in Melacci and Belkin (2011) and in Chen, Tsang and Xu (2012).
 WEIGHTS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)

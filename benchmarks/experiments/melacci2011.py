@@ -26,10 +26,10 @@ import numpy as np
 from lapwing.estimators import LapRLSClassifier, LapSVC
 from lapwing.graphs import KNNGraph
 from lapwing.losses import Hinge, Loss, SquaredHinge, SquaredLoss
-from lapwing.operators import DenseOperator
+from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
-from lapwing.solvers import pcg
-from lapwing.spaces import KernelSpace
+from lapwing.solvers.pcg import pcg
+from lapwing.spaces.kernel_space import KernelSpace
 
 from .data import DataFolder, error
 from .grids import WEIGHTS, ManifoldGrid, decided, one_vs_rest, smallest_error

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from lapwing.graphs import KNNGraph
-from lapwing.kernels import GaussianKernel, Kernel, PolynomialKernel
+from lapwing.kernels.functions import GaussianKernel, Kernel, PolynomialKernel
 
 from .data import DataFolder, unit_rows
 

@@ -14,16 +14,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from lapwing.arrays.blocks import RowBlocks
-from lapwing.kernels import GaussianKernel
-from lapwing.solvers import fit_hinge
-from lapwing.spaces import (
-    LowRankGraph,
-    Similarities,
-    cholesky_basis,
-    kmeans_landmarks,
-    penalty_root,
-    smoothness_at_points,
-)
+from lapwing.kernels.functions import GaussianKernel
+from lapwing.solvers.label_problem import fit_hinge
+from lapwing.spaces.basis import cholesky_basis
+from lapwing.spaces.kmeans import kmeans_landmarks
+from lapwing.spaces.prototypes import LowRankGraph, Similarities, penalty_root, smoothness_at_points
 
 WEIGHTS = 10.0 ** np.arange(-3, 6)
 LAPRLS_WEIGHTS = 10.0 ** np.arange(-6, 2)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .losses import Loss
-from .operators import Operator
-from .spaces import Function, Space
+from .operators.base import Operator
+from .spaces.function import Function
+from .spaces.kernel_space import Space
 
 #: Share of the objective at zero that is rounding.
 _ROUNDING = 1e-15

@@ -20,7 +20,7 @@ from lapwing.auto import fit, limits
 from lapwing.auto.labels import Labels
 from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.supervised_family import SupervisedFamily
-from lapwing.kernels import resolve_gamma
+from lapwing.kernels.functions import resolve_gamma
 from lapwing.persistence.types import known_types
 
 

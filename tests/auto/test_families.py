@@ -16,7 +16,7 @@ from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.selection import Folds, make_folds
 from lapwing.auto.supervised_family import SupervisedFamily
 from lapwing.graphs.weights import graph_laplacian
-from lapwing.kernels import resolve_gamma
+from lapwing.kernels.functions import resolve_gamma
 
 
 @pytest.fixture(scope="module")

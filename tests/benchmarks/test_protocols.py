@@ -30,7 +30,7 @@ from lapwing import (
     LGCClassifier,
 )
 from lapwing.displays import new_figure
-from lapwing.kernels import GaussianKernel
+from lapwing.kernels.functions import GaussianKernel
 from lapwing.losses import Hinge, SquaredHinge, SquaredLoss
 
 

@@ -23,7 +23,7 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
-from lapwing.spaces import kmeans_landmarks
+from lapwing.spaces.kmeans import kmeans_landmarks
 
 GAMMA = 1.5
 WEIGHTS = {"reg_ambient": 1e-2, "reg_manifold": 0.5}

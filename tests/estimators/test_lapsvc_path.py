@@ -18,7 +18,7 @@ from helpers.data import gaussian, one_vs_rest
 from lapwing import KNNGraph, LapSVC, LapSVCPath
 from lapwing.arrays.packing import pack, unpack
 from lapwing.estimators.solution_path import ClassPaths, PathFunctions
-from lapwing.solvers import SolutionPath
+from lapwing.solvers.path import SolutionPath
 
 N = 60
 

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import graph_oracle
 from lapwing.graphs import KNNGraph
-from lapwing.operators import PowerOperator, SparseOperator
+from lapwing.operators.sparse import PowerOperator, SparseOperator
 
 
 def normal(n, d, seed=0):

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from lapwing.graphs import KNNGraph, knn_graph, smallest_eigenpairs, spectrum
 from lapwing.graphs.filters import spectrum_bound
-from lapwing.operators import PowerOperator, SparseOperator
+from lapwing.operators.sparse import PowerOperator, SparseOperator
 
 METHODS = ["dense", "chebyshev"]
 

@@ -7,21 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
-from lapwing.kernels import (
+from lapwing.kernels.functions import (
     CallableKernel,
     CosineKernel,
     GaussianKernel,
     LinearKernel,
     PolynomialKernel,
+    make_kernel,
+    resolve_gamma,
+)
+from lapwing.kernels.gram import (
     choose_storage,
     gram_bytes,
     gram_operator,
-    make_kernel,
-    resolve_gamma,
     single_precision_suffices,
 )
-from lapwing.operators import DenseOperator, TileOperator
-from lapwing.spaces import evaluate
+from lapwing.operators.dense import DenseOperator, TileOperator
+from lapwing.spaces.predictors import evaluate
 
 
 def rows(n=30, d=5, seed=0):

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapwing.operators.inverse as inverse
-from lapwing.operators import DenseOperator, InverseOperator, SparseOperator, block_cg
+from lapwing.operators.dense import DenseOperator
+from lapwing.operators.inverse import InverseOperator, block_cg
+from lapwing.operators.sparse import SparseOperator
 
 
 def definite(n, condition=1e4, seed=0):

@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lapwing.operators import (
-    TILE,
-    DenseOperator,
+from lapwing.operators.base import Operator
+from lapwing.operators.dense import TILE, DenseOperator, TileOperator
+from lapwing.operators.inverse import InverseOperator
+from lapwing.operators.low_rank import LowRankOperator
+from lapwing.operators.rows import RowGramOperator, Rows
+from lapwing.operators.sparse import (
     DiagonalOperator,
-    InverseOperator,
-    LowRankOperator,
-    Operator,
     PowerOperator,
-    RowGramOperator,
-    Rows,
     ShiftedOperator,
     SparseOperator,
-    TileOperator,
 )
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import lapwing.operators.row_cache as row_cache
-from lapwing.operators import RowCache
+from lapwing.operators.row_cache import RowCache
 
 
 def symmetric(n, seed=0):

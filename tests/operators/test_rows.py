@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lapwing.operators import Rows
-from lapwing.operators.rows import row_parts
+from lapwing.operators.rows import Rows, row_parts
 
 
 def some_rows(kind, n=37, d=11):

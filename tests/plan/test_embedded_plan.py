@@ -2,8 +2,9 @@
 
 import pytest
 
-from lapwing.kernels import GaussianKernel, LinearKernel
-from lapwing.plan import Sizes, plan_embedded_ridge, plan_tube
+from lapwing.kernels.functions import GaussianKernel, LinearKernel
+from lapwing.plan.embedded import plan_embedded_ridge, plan_tube
+from lapwing.solvers.methods import Sizes
 
 SIZES = Sizes(n_rows=2000, n_features=10, n_labelled=50, n_columns=3)
 FREE = {"n_eigenvectors": None, "reg_manifold": 1.0}

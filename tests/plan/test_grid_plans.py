@@ -2,8 +2,9 @@
 
 import pytest
 
-from lapwing.kernels import LinearKernel, PolynomialKernel
-from lapwing.plan import Sizes, plan_basis, plan_path
+from lapwing.kernels.functions import LinearKernel, PolynomialKernel
+from lapwing.plan.grid import plan_basis, plan_path
+from lapwing.solvers.methods import Sizes
 
 POLY = PolynomialKernel(1.0, 1.0, 2)
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from lapwing.kernels import make_kernel
-from lapwing.plan import Sizes, plan_margin
-from lapwing.solvers import LEAST_MEMORY, lbfgs_bytes
+from lapwing.kernels.functions import make_kernel
+from lapwing.plan.margin import plan_margin
+from lapwing.solvers.lbfgs import LEAST_MEMORY, lbfgs_bytes
+from lapwing.solvers.methods import Sizes
 
 SIZES = Sizes(n_rows=1000, n_features=20, n_labelled=10, n_columns=6)
 ROWS = np.random.default_rng(0).normal(size=(10, 3))

@@ -2,7 +2,9 @@
 
 import pytest
 
-from lapwing.plan import Sizes, plan_anchors, plan_landmark_rows, plan_lgc, plan_prototypes
+from lapwing.plan.lgc import plan_lgc
+from lapwing.plan.points import plan_anchors, plan_landmark_rows, plan_prototypes
+from lapwing.solvers.methods import Sizes
 from lapwing.solvers.sparse_system import FactorCost
 
 

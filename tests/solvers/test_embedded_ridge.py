@@ -9,9 +9,9 @@ import pytest
 import lapwing.solvers.embedded_ridge as embedded_ridge
 from lapwing import LapERLSRegressor
 from lapwing.graphs import KNNGraph
-from lapwing.operators import DenseOperator
-from lapwing.solvers import EmbeddedRidge, ridge_cg, ridge_direct
-from lapwing.spaces import label_precision, reduced_precision
+from lapwing.operators.dense import DenseOperator
+from lapwing.solvers.embedded_ridge import EmbeddedRidge, ridge_cg, ridge_direct
+from lapwing.spaces.graph_kernel import label_precision, reduced_precision
 
 YES_NO = [True, False]
 every_intercept = pytest.mark.parametrize("intercept", YES_NO)

@@ -6,7 +6,8 @@ from numpy.polynomial import chebyshev
 
 from lapwing.graphs import KNNGraph
 from lapwing.graphs.filters import GraphFilter, spectrum_bound
-from lapwing.operators import DenseOperator, PowerOperator, SparseOperator
+from lapwing.operators.dense import DenseOperator
+from lapwing.operators.sparse import PowerOperator, SparseOperator
 from lapwing.solvers.graph_filter import GreenFunction, green_filter
 
 

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from lapwing.losses import SmoothHinge, SquaredHinge, TwoSidedHinge
-from lapwing.operators import DenseOperator
-from lapwing.solvers import lbfgs, lbfgs_bytes
-from lapwing.spaces import AffineSpace, KernelSpace, LinearSpace
+from lapwing.operators.dense import DenseOperator
+from lapwing.solvers.lbfgs import lbfgs, lbfgs_bytes
+from lapwing.spaces.affine import AffineSpace
+from lapwing.spaces.kernel_space import KernelSpace, LinearSpace
 
 N, D, GAMMA = 24, 5, 20.0
 REG = np.array([1e-3, 1e-2, 0.1, 1.0])

@@ -5,11 +5,15 @@ import pytest
 import scipy.sparse as sp
 
 from lapwing.graphs import KNNGraph
-from lapwing.kernels import gram_bytes
+from lapwing.kernels.gram import gram_bytes
 from lapwing.losses import LOSSES, SmoothHat, SquaredHinge, SquaredLoss
-from lapwing.operators import DenseOperator
+from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
-from lapwing.solvers import (
+from lapwing.solvers.driver import drive
+from lapwing.solvers.elimination import dense_bytes
+from lapwing.solvers.embedded_ridge import EmbeddedRidge
+from lapwing.solvers.manifold_cg import manifold_cg_bytes
+from lapwing.solvers.methods import (
     ELIMINATE,
     ELIMINATE_FEATURES,
     ELIMINATE_SUPERVISED,
@@ -18,14 +22,10 @@ from lapwing.solvers import (
     RIDGE_DIRECT,
     RIDGE_METHODS,
     RISK_METHODS,
-    EmbeddedRidge,
     Sizes,
     SolverOptions,
-    dense_bytes,
-    drive,
-    manifold_cg_bytes,
 )
-from lapwing.spaces import KernelSpace, LinearSpace
+from lapwing.spaces.kernel_space import KernelSpace, LinearSpace
 
 N, D, L, C = 60, 5, 12, 2
 SIZES = Sizes(n_rows=N, n_labelled=L, n_columns=C, n_features=D)

@@ -18,13 +18,16 @@ from scipy.optimize import minimize_scalar
 from helpers import reference
 from lapwing.graphs import KNNGraph
 from lapwing.losses import LOSSES
-from lapwing.operators import DenseOperator
+from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
-from lapwing.solvers import eliminate, eliminate_features, manifold_cg, pcg
 from lapwing.solvers.box_qp import solve_box_qp
+from lapwing.solvers.elimination import eliminate, eliminate_features
 from lapwing.solvers.label_problem import LabelProblem
 from lapwing.solvers.line_search import exact_step_length
-from lapwing.spaces import Function, KernelSpace, LinearSpace
+from lapwing.solvers.manifold_cg import manifold_cg
+from lapwing.solvers.pcg import pcg
+from lapwing.spaces.function import Function
+from lapwing.spaces.kernel_space import KernelSpace, LinearSpace
 
 RELATIVE = 1e-6  # agreement with the reference
 ROUNDING = 1e-9  # of the objective: allowed to certificates and to monotony

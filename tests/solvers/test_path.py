@@ -18,8 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from helpers import reference
-from lapwing.solvers import hinge_path
-from lapwing.solvers.path import _FLOOR
+from lapwing.solvers.path import _FLOOR, hinge_path
 
 RELATIVE = 1e-8
 EPS = np.finfo(float).eps

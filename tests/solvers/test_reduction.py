@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from lapwing.graphs import KNNGraph
 from lapwing.losses import Hinge, SmoothHat, SmoothHinge, SquaredHinge, SquaredLoss
-from lapwing.operators import DenseOperator, SparseOperator
+from lapwing.operators.dense import DenseOperator
+from lapwing.operators.sparse import SparseOperator
 from lapwing.risk import RegularizedRisk
-from lapwing.solvers import eliminate, reduction
 from lapwing.solvers import label_problem as label_problem_module
+from lapwing.solvers import reduction
+from lapwing.solvers.elimination import eliminate
 from lapwing.solvers.label_problem import LabelProblem
 from lapwing.solvers.reduction import (
     COLUMN_BLOCK,
@@ -25,8 +27,8 @@ from lapwing.solvers.reduction import (
     reduce_dense,
     smoothness_in_basis,
 )
-from lapwing.spaces import KernelSpace
 from lapwing.spaces.basis import cholesky_basis, expansion_of
+from lapwing.spaces.kernel_space import KernelSpace
 
 EPS = np.finfo(float).eps
 RATIOS = [0.0, 1e-8, 1e-4, 1.0, 1e4, 1e8]

@@ -12,27 +12,25 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from helpers import data
-from lapwing.kernels import gram_operator, make_kernel
+from lapwing.kernels.functions import make_kernel
+from lapwing.kernels.gram import gram_operator
 from lapwing.losses import SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
-from lapwing.operators import DenseOperator
-from lapwing.solvers import (
+from lapwing.operators.dense import DenseOperator
+from lapwing.solvers.free_energy import FreeEnergy
+from lapwing.solvers.lbfgs import lbfgs
+from lapwing.solvers.s3vm import (
     MarginProblem,
+    _labels_by_rank,
     concave_convex,
     deterministic_annealing,
     label_switching,
-    lbfgs,
     quasi_newton,
+    with_targets,
 )
-from lapwing.solvers.free_energy import FreeEnergy
-from lapwing.solvers.s3vm import _labels_by_rank, with_targets
-from lapwing.spaces import (
-    AffineSpace,
-    KernelSpace,
-    LinearSpace,
-    kmeans_landmarks,
-    landmark_features,
-    principal_features,
-)
+from lapwing.spaces.affine import AffineSpace
+from lapwing.spaces.features import landmark_features, principal_features
+from lapwing.spaces.kernel_space import KernelSpace, LinearSpace
+from lapwing.spaces.kmeans import kmeans_landmarks
 
 GAMMA, S = 20.0, 3.0
 TIGHT = {"tol": 1e-8, "max_iter": 2000}

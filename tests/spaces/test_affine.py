@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import data
-from lapwing.operators import DenseOperator
-from lapwing.spaces import AffineSpace, KernelSpace, LinearSpace
+from lapwing.operators.dense import DenseOperator
+from lapwing.spaces.affine import AffineSpace
+from lapwing.spaces.kernel_space import KernelSpace, LinearSpace
 
 N, D = 25, 4
 

@@ -7,13 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import data
-from lapwing.kernels import make_kernel
-from lapwing.spaces import (
-    kmeans_landmarks,
-    landmark_features,
-    principal_features,
-    submatrix_features,
-)
+from lapwing.kernels.functions import make_kernel
+from lapwing.spaces.features import landmark_features, principal_features, submatrix_features
+from lapwing.spaces.kmeans import kmeans_landmarks
 
 
 def rows(n=40, d=3, seed=0):

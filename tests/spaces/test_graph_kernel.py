@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.graphs import KNNGraph
-from lapwing.kernels import make_kernel
-from lapwing.operators import DenseOperator, InverseOperator, LowRankOperator
-from lapwing.spaces import (
+from lapwing.kernels.functions import make_kernel
+from lapwing.operators.dense import DenseOperator
+from lapwing.operators.inverse import InverseOperator
+from lapwing.operators.low_rank import LowRankOperator
+from lapwing.spaces.graph_kernel import (
     EmbeddedKernel,
     graph_kernel,
     graph_kernel_bytes,

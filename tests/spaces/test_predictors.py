@@ -12,8 +12,8 @@ from lapwing.auto.rows import ScaledInput
 from lapwing.auto.scaling import RowScaling
 from lapwing.graphs.anchors import AnchorGraph
 from lapwing.graphs.eigenfunctions import EigenfunctionBasis
-from lapwing.kernels import CosineKernel, GaussianKernel, LinearKernel, PolynomialKernel
-from lapwing.spaces import (
+from lapwing.kernels.functions import CosineKernel, GaussianKernel, LinearKernel, PolynomialKernel
+from lapwing.spaces.predictors import (
     PREDICTOR_TYPES,
     AnchorMixture,
     EigenfunctionSeries,
@@ -23,9 +23,9 @@ from lapwing.spaces import (
     Predictor,
     PrototypeMixture,
     RowLookup,
-    Similarities,
     WeightedSum,
 )
+from lapwing.spaces.prototypes import Similarities
 
 rng = np.random.default_rng(0)
 POINTS, ROWS = rng.normal(size=(25, 3)), rng.normal(size=(40, 3))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.arrays.blocks import RowBlocks
-from lapwing.kernels import make_kernel
+from lapwing.kernels.functions import make_kernel
 from lapwing.spaces import prototypes
 from lapwing.spaces.prototypes import (
     LowRankGraph,

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import GaussianKernel, Kernel, LinearKernel
+from ..kernels.functions import GaussianKernel, Kernel, LinearKernel
 from ..losses import SquaredLoss
-from ..solvers import Reduction
+from ..solvers.reduction import Reduction
 from .labels import Labels
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"

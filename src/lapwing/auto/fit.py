@@ -20,9 +20,9 @@ from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
-from ..plan import plan_default
-from ..solvers import decisions
-from ..spaces import NeighborAverage, Predictor, WeightedSum
+from ..plan.default import plan_default
+from ..solvers.stopping import decisions
+from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .families import MARGIN
 from .labels import Labels, draw_labels

@@ -15,8 +15,8 @@ from numpy.polynomial import Chebyshev
 from ..arrays.threads import map_blocks, row_blocks
 from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
-from ..operators import Operator
-from ..spaces import NeighborAverage, Predictor
+from ..operators.base import Operator
+from ..spaces.predictors import NeighborAverage, Predictor
 from .families import GRAPH, GRAPH_KERNELS, SETTINGS, LinearSetting, kernel_reduction
 from .labels import Labels
 

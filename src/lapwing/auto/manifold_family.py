@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..graphs import KNNGraph
-from ..solvers import BasisReductions
-from ..spaces import (
-    Basis,
-    KernelExpansion,
-    Landmarks,
-    Predictor,
-    kernel_basis,
-    landmark_basis,
-    landmark_features,
-)
+from ..solvers.reduction import BasisReductions
+from ..spaces.basis import Basis, kernel_basis, landmark_basis
+from ..spaces.features import Landmarks, landmark_features
+from ..spaces.predictors import KernelExpansion, Predictor
 from . import limits
 from .families import MANIFOLD, MANIFOLD_WIDTH, SETTINGS, LinearSetting, kernel_of_width
 from .labels import Labels

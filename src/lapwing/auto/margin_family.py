@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..estimators import S3VC
-from ..solvers import decisions
-from ..spaces import KernelExpansion, LinearFunction, Predictor
+from ..solvers.stopping import decisions
+from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
 from .families import MARGIN, SETTINGS, FoldValues, kernel_of_width
 from .labels import Labels

@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from ..arrays.archive import plain
 from ..arrays.packing import expect
 from ..estimators.targets import Targets
-from ..solvers import decisions
+from ..solvers.stopping import decisions
 from ..version import __version__
 from . import limits
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED

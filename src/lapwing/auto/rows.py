@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ..arrays.duplicates import representative_rows
 from ..arrays.packing import expect, field_values
-from ..spaces import Predictor
+from ..spaces.predictors import Predictor
 from . import limits
 from .scaling import RowScaling, learn_scaling
 

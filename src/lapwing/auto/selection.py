@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators.calibration import fit_temperature
-from ..solvers import decisions
+from ..solvers.stopping import decisions
 from .families import SUPERVISED
 from .labels import Labels
 

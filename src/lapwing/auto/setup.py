@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays.packing import expect, field_values
 from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
-from ..kernels import resolve_gamma
-from ..plan import DefaultPlan
+from ..kernels.functions import resolve_gamma
+from ..plan.default import DefaultPlan
 from . import limits
 from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .graph_family import GraphFamily

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from ..spaces import KernelExpansion, LinearFunction, Predictor, landmark_features
+from ..spaces.features import landmark_features
+from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
 from .families import SETTINGS, SUPERVISED, LinearSetting, kernel_of_width, kernel_reduction
 from .labels import Labels

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_laplacian
-from ..plan import plan_anchors
-from ..solvers import fit_smoother
-from ..spaces import AnchorMixture, kmeans_landmarks
+from ..plan.points import plan_anchors
+from ..solvers.smoother import fit_smoother
+from ..spaces.kmeans import kmeans_landmarks
+from ..spaces.predictors import AnchorMixture
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
 from .graph_choice import label_reach

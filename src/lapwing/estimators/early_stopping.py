@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers import MixedCheck, StabilityCheck, Step, StoppingRule, ValidationCheck, decisions
-from ..spaces import Predictor
+from ..solvers.driver import Step, StoppingRule
+from ..solvers.stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
+from ..spaces.predictors import Predictor
 from .manifold import Rules
 from .parameters import check_choice
 from .rows import FLOATS, Rows

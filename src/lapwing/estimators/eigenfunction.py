@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..solvers import fit_smoother
-from ..spaces import EigenfunctionSeries
+from ..solvers.smoother import fit_smoother
+from ..spaces.predictors import EigenfunctionSeries
 from .model import Classifier
 from .parameters import check_count, check_positive
 from .rows import Rows

@@ -18,13 +18,19 @@ from typing import Any
 import numpy as np
 
 from ..graphs import KNNGraph
-from ..kernels import Kernel, single_precision_suffices
+from ..kernels.functions import Kernel
+from ..kernels.gram import single_precision_suffices
 from ..losses import SquaredLoss
 from ..messages import warn
-from ..operators import DiagonalOperator, LowRankOperator, Operator
-from ..plan import Plan, Sizes, plan_embedded_ridge, plan_tube
-from ..solvers import RIDGE_METHODS, EmbeddedRidge, SolverOptions, TubeProblem, tube_steps
-from ..spaces import (
+from ..operators.base import Operator
+from ..operators.low_rank import LowRankOperator
+from ..operators.sparse import DiagonalOperator
+from ..plan.base import Plan
+from ..plan.embedded import plan_embedded_ridge, plan_tube
+from ..solvers.embedded_ridge import EmbeddedRidge
+from ..solvers.methods import RIDGE_METHODS, Sizes, SolverOptions
+from ..solvers.svr import TubeProblem, tube_steps
+from ..spaces.graph_kernel import (
     EmbeddedKernel,
     graph_kernel,
     label_precision,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel, make_kernel
-from ..spaces import localised
+from ..kernels.functions import Kernel, make_kernel
+from ..spaces.prototypes import localised
 from .parameters import is_word
 
 #: Rows of the sample on which a kernel is checked to be positive semi-definite.

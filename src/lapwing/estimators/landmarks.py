@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import Kernel, gram_matrix
-from ..plan import Plan
-from ..spaces import (
-    Landmarks,
-    Similarities,
-    kmeans_landmarks,
-    landmark_features,
-    principal_features,
-    submatrix_features,
-)
+from ..kernels.functions import Kernel
+from ..kernels.gram import gram_matrix
+from ..plan.base import Plan
+from ..spaces.features import Landmarks, landmark_features, principal_features, submatrix_features
+from ..spaces.kmeans import kmeans_landmarks
+from ..spaces.prototypes import Similarities
 from .kernel_choice import resolve_local_kernel
 from .parameters import check_count, check_gamma, is_word
 from .run import WarmStart

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..solvers import Step
+from ..solvers.driver import Step
 from .embedded import check_embedding, fit_embedded_least_squares
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..losses import SquaredLoss
-from ..solvers import Step
+from ..solvers.driver import Step
 from .early_stopping import early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import check_regularization, fit_manifold

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from ..losses import LOSSES, Loss
-from ..solvers import PCG, Step
+from ..solvers.driver import Step
+from ..solvers.methods import PCG
 from .early_stopping import early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import check_regularization, fit_manifold

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.threads import row_blocks
-from ..plan import Sizes, plan_path
+from ..plan.grid import plan_path
+from ..solvers.methods import Sizes
 from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
 from .manifold import build_space, expansion_predictor, kernel_model

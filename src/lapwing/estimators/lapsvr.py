@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..losses import EpsilonInsensitive
-from ..solvers import Step
+from ..solvers.driver import Step
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Regressor

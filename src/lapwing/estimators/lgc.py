@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..graphs.weights import graph_laplacian
 from ..messages import warn
-from ..plan import plan_lgc
-from ..solvers import SolverResult
+from ..plan.lgc import plan_lgc
+from ..solvers.driver import SolverResult
 from ..solvers.sparse_system import factor_cost, factorise, inverse_diagonal, solve_blocks
-from ..spaces import RowLookup
+from ..spaces.predictors import RowLookup
 from .calibration import fit_temperature, one_column
 from .class_mass import check_prior, class_scales
 from .graph_choice import graph_of_rows

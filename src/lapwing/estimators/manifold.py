@@ -15,22 +15,20 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..graphs import KNNGraph
-from ..kernels import Kernel, dense_operator, gram_operator, single_precision_suffices
+from ..kernels.functions import Kernel
+from ..kernels.gram import dense_operator, gram_operator, single_precision_suffices
 from ..losses import Loss
-from ..operators import Operator
-from ..plan import Plan, Sizes, plan_landmarks, plan_manifold
+from ..operators.base import Operator
+from ..plan.base import Plan
+from ..plan.manifold import plan_landmarks, plan_manifold
 from ..risk import RegularizedRisk
-from ..solvers import FEW_DIGITS, RISK_METHODS, SolverOptions, SolverResult, Step, StoppingRule
-from ..spaces import (
-    Function,
-    KernelExpansion,
-    KernelSpace,
-    Landmarks,
-    LinearFunction,
-    LinearSpace,
-    Predictor,
-    Space,
-)
+from ..solvers.driver import SolverResult, Step, StoppingRule
+from ..solvers.elimination import FEW_DIGITS
+from ..solvers.methods import RISK_METHODS, Sizes, SolverOptions
+from ..spaces.features import Landmarks
+from ..spaces.function import Function
+from ..spaces.kernel_space import KernelSpace, LinearSpace, Space
+from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from .kernel_choice import resolve_kernel
 from .landmarks import check_landmarks, make_landmarks
 from .parameters import check_not_negative, check_positive, draw_seed

@@ -15,18 +15,22 @@ from typing import Any
 import numpy as np
 
 from ..messages import warn
-from ..plan import Sizes, plan_margin
-from ..solvers import (
+from ..plan.margin import plan_margin
+from ..solvers.driver import Step
+from ..solvers.methods import Sizes
+from ..solvers.s3vm import (
     MarginProblem,
     Stage,
-    Step,
     concave_convex,
-    decisions,
     deterministic_annealing,
     label_switching,
     quasi_newton,
 )
-from ..spaces import AffineSpace, Function, Landmarks, LinearSpace, Space
+from ..solvers.stopping import decisions
+from ..spaces.affine import AffineSpace
+from ..spaces.features import Landmarks
+from ..spaces.function import Function
+from ..spaces.kernel_space import LinearSpace, Space
 from .kernel_choice import resolve_kernel
 from .landmarks import make_landmarks
 from .manifold import build_space, expanded, kernel_model

@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
-from ..solvers import SolverResult, decisions
-from ..spaces import Predictor
+from ..solvers.driver import SolverResult
+from ..solvers.stopping import decisions
+from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
 from .parameters import is_word
 from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.blocks import RowBlocks
-from ..plan import plan_landmark_rows
-from ..solvers import fit_smoother
-from ..spaces import PrototypeMixture, Similarities, tile_rows
+from ..plan.points import plan_landmark_rows
+from ..solvers.smoother import fit_smoother
+from ..spaces.predictors import PrototypeMixture
+from ..spaces.prototypes import Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
 from .landmarks import check_landmark_rows, landmark_rows

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
-from ..plan import plan_landmark_rows
-from ..spaces import LowRankGraph, RowLookup, Similarities, tile_rows
+from ..plan.points import plan_landmark_rows
+from ..spaces.predictors import RowLookup
+from ..spaces.prototypes import LowRankGraph, Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
 from .landmarks import check_landmark_rows, landmark_rows

@@ -19,14 +19,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..arrays.blocks import RowBlocks
-from ..plan import Plan, Sizes, plan_prototypes
-from ..solvers import SolverResult, decisions, fit_hinge, fit_ridge
-from ..spaces import (
+from ..plan.base import Plan
+from ..plan.points import plan_prototypes
+from ..solvers.driver import SolverResult
+from ..solvers.label_problem import fit_hinge
+from ..solvers.methods import Sizes
+from ..solvers.smoother import fit_ridge
+from ..solvers.stopping import decisions
+from ..spaces.kmeans import kmeans_landmarks, kmeans_rows
+from ..spaces.predictors import PrototypeMixture
+from ..spaces.prototypes import (
     LowRankGraph,
-    PrototypeMixture,
     Similarities,
-    kmeans_landmarks,
-    kmeans_rows,
     penalty_root,
     smoothness_at_points,
     tile_rows,

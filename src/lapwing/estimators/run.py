@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..messages import ProgressLine, warn
-from ..solvers import SolverResult, Step, StoppingRule, drive
-from ..spaces import Predictor
+from ..solvers.driver import SolverResult, Step, StoppingRule, drive
+from ..spaces.predictors import Predictor
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..solvers import Step
+from ..solvers.driver import Step
 from .margin import fit_margin, previous_margin
 from .model import Classifier
 from .parameters import check_choice, check_count, check_not_negative, check_positive

@@ -18,21 +18,16 @@ import numpy as np
 from ..arrays.packing import expect
 from ..arrays.threads import row_blocks
 from ..losses import Hinge
-from ..operators import Operator
-from ..plan import Plan
+from ..operators.base import Operator
+from ..plan.base import Plan
 from ..risk import RegularizedRisk
-from ..solvers import (
-    FEW_DIGITS,
-    BasisReductions,
-    Reduction,
-    SolutionPath,
-    Step,
-    certified_step,
-    decisions,
-    hinge_path,
-    reduce_dense,
-)
-from ..spaces import Function, Space
+from ..solvers.driver import Step
+from ..solvers.elimination import FEW_DIGITS, certified_step
+from ..solvers.path import SolutionPath, hinge_path
+from ..solvers.reduction import BasisReductions, Reduction, reduce_dense
+from ..solvers.stopping import decisions
+from ..spaces.function import Function
+from ..spaces.kernel_space import Space
 from .folds import Fold, fold_weights, labelled_folds
 from .targets import Targets
 

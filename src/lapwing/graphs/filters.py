@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..operators import Operator
+from ..operators.base import Operator
 
 #: Number of columns filtered at a time: n × 16 numbers stay in cache for n of the order of 10⁴.
 _COLUMN_BLOCK = 16

@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.blocks import without_repeats
 from ..messages import warn
-from ..operators import Operator, PowerOperator, SparseOperator
+from ..operators.base import Operator
+from ..operators.sparse import PowerOperator, SparseOperator
 from .neighbors import METRICS, input_rules, nearest_neighbors, resolve_backend
 from .points import squared_norms
 from .spectrum import check_request, smallest_eigenpairs

@@ -16,7 +16,7 @@ from numpy.polynomial import Chebyshev
 from scipy.linalg import eigh
 
 from ..messages import warn
-from ..operators import Operator
+from ..operators.base import Operator
 from .filters import GraphFilter, spectrum_bound
 
 METHODS = ("auto", "dense", "chebyshev")

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..arrays.memory import require_memory
 from ..arrays.threads import map_blocks, row_blocks
-from ..operators import TILE, DenseOperator, Operator, TileOperator
+from ..operators.base import Operator
+from ..operators.dense import TILE, DenseOperator, TileOperator
 from .functions import Kernel, PreparedRows
 
 #: Relative error of a kernel value that single precision arithmetic may bring in.

@@ -25,12 +25,18 @@ from ..estimators.parameters import check_not_negative, check_positive, draw_see
 from ..estimators.run import Solution, WarmStart, held_out_values, run_solver
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
-from ..kernels import Kernel
+from ..kernels.functions import Kernel
 from ..losses import Loss
-from ..plan import Plan, Sizes, plan_basis
+from ..plan.base import Plan
+from ..plan.grid import plan_basis
 from ..risk import RegularizedRisk
-from ..solvers import FEW_DIGITS, BasisReductions, Reduction, Step, certified_step, ratio_of
-from ..spaces import Basis, Function, LinearSpace, column_basis, kernel_basis, landmark_basis
+from ..solvers.driver import Step
+from ..solvers.elimination import FEW_DIGITS, certified_step
+from ..solvers.methods import Sizes
+from ..solvers.reduction import BasisReductions, Reduction, ratio_of
+from ..spaces.basis import Basis, column_basis, kernel_basis, landmark_basis
+from ..spaces.function import Function
+from ..spaces.kernel_space import LinearSpace
 from .grid_scores import Cell, make_scorer, score_cell, table_attributes
 
 #: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.

@@ -16,7 +16,7 @@ from sklearn.metrics import get_scorer
 
 from ..estimators.targets import Targets
 from ..losses import Loss
-from ..solvers import decisions
+from ..solvers.stopping import decisions
 
 #: Takes an estimator, rows and labels.
 Scorer = Callable[[Any, Any, Any], float]

@@ -16,10 +16,12 @@ from ..estimators.run import WarmStart
 from ..estimators.solution_path import ClassPaths, PathFunctions
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
-from ..kernels import PreparedRows
-from ..operators import PowerOperator, SparseOperator
-from ..solvers import SolutionPath, SolverResult
-from ..spaces import PREDICTOR_TYPES, LowRankGraph
+from ..kernels.functions import PreparedRows
+from ..operators.sparse import PowerOperator, SparseOperator
+from ..solvers.driver import SolverResult
+from ..solvers.path import SolutionPath
+from ..spaces.predictors import PREDICTOR_TYPES
+from ..spaces.prototypes import LowRankGraph
 
 #: The types by name, for files.
 known_types: dict[str, type] = {}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import Kernel, choose_storage, gram_bytes
+from ..kernels.functions import Kernel
+from ..kernels.gram import choose_storage, gram_bytes
 
 
 @dataclass(frozen=True)

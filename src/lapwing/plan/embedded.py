@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
-from ..kernels import Kernel, choose_storage, gram_bytes
-from ..solvers import RIDGE_CG, RIDGE_DIRECT, Sizes, tube_bytes
-from ..spaces import graph_kernel_bytes
+from ..kernels.functions import Kernel
+from ..kernels.gram import choose_storage, gram_bytes
+from ..solvers.methods import RIDGE_CG, RIDGE_DIRECT, Sizes
+from ..solvers.svr import tube_bytes
+from ..spaces.graph_kernel import graph_kernel_bytes
 from .base import Plan
 from .manifold import DENSE_ROWS
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
-from ..kernels import Kernel, gram_bytes
-from ..solvers import ELIMINATE, ELIMINATE_FEATURES, Sizes, basis_bytes, dense_bytes
+from ..kernels.functions import Kernel
+from ..kernels.gram import gram_bytes
+from ..solvers.elimination import dense_bytes
+from ..solvers.methods import ELIMINATE, ELIMINATE_FEATURES, Sizes
+from ..solvers.reduction import basis_bytes
 from .base import Plan
 from .manifold import plan_landmarks
 

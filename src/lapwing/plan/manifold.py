@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.memory import memory_budget, require_memory
-from ..kernels import Kernel, choose_storage, gram_bytes
-from ..solvers import (
+from ..kernels.functions import Kernel
+from ..kernels.gram import choose_storage, gram_bytes
+from ..solvers.elimination import dense_bytes
+from ..solvers.methods import (
     ELIMINATE,
     ELIMINATE_FEATURES,
     ELIMINATE_SUPERVISED,
@@ -23,9 +25,8 @@ from ..solvers import (
     PCG,
     Method,
     Sizes,
-    basis_bytes,
-    dense_bytes,
 )
+from ..solvers.reduction import basis_bytes
 from .base import Plan, storage_for_products
 
 logger = logging.getLogger("lapwing")

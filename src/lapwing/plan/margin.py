@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
-from ..kernels import Kernel, gram_bytes
-from ..solvers import LEAST_MEMORY, Sizes, affordable_memory, lbfgs_bytes
+from ..kernels.functions import Kernel
+from ..kernels.gram import gram_bytes
+from ..solvers.lbfgs import LEAST_MEMORY, affordable_memory, lbfgs_bytes
+from ..solvers.methods import Sizes
 from .base import Plan, storage_for_products
 
 

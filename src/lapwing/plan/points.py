@@ -11,8 +11,9 @@ import numpy as np
 
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.threads import n_threads
-from ..solvers import Sizes
-from ..spaces import kmeans_rows, tile_rows
+from ..solvers.methods import Sizes
+from ..spaces.kmeans import kmeans_rows
+from ..spaces.prototypes import tile_rows
 from .base import Plan
 
 #: Number of landmarks × landmarks matrices in memory at once, without one for each thread.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..spaces import Function
+from ..spaces.function import Function
 
 logger = logging.getLogger("lapwing")
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from ..risk import RegularizedRisk
-from ..spaces import Function
+from ..spaces.function import Function
 from .driver import Step
 from .label_problem import definite_solver, label_problem
 from .reduction import COLUMN_BLOCK, basis_bytes, reduce_dense, smoothness_in_basis, to_dense

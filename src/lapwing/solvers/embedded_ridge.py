@@ -20,8 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..operators import Operator, block_cg
-from ..spaces import CUTOFF, Function, nystrom_factor
+from ..operators.base import Operator
+from ..operators.inverse import block_cg
+from ..spaces.features import CUTOFF, nystrom_factor
+from ..spaces.function import Function
 from .driver import Step
 
 #: Number of columns of K for the preconditioner; at most a quarter of the rows are used.

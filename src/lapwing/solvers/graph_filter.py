@@ -19,8 +19,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from ..graphs.filters import GraphFilter, spectrum_bound
-from ..operators import Operator
-from ..spaces import nystrom_factor
+from ..operators.base import Operator
+from ..spaces.features import nystrom_factor
 
 #: Degrees of the filter that are tried until the relative error of 1 − μλᵖq is small enough.
 _DEGREES = (8, 12, 16, 24, 32, 48, 64, 96)

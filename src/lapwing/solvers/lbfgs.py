@@ -16,7 +16,7 @@ from itertools import count
 
 import numpy as np
 
-from ..spaces import AffineSpace
+from ..spaces.affine import AffineSpace
 
 #: Number of pairs of steps and gradient changes in the history (m of Gieseke et al., 2013, §4.1.1).
 MEMORY = 50

@@ -38,9 +38,9 @@ from functools import partial
 
 import numpy as np
 
-from ..operators import Operator
+from ..operators.base import Operator
 from ..risk import RegularizedRisk
-from ..spaces import Function
+from ..spaces.function import Function
 from .driver import Step
 from .graph_filter import GreenFunction
 from .label_problem import LabelProblem

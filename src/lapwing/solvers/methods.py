@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..losses import Loss
-from ..operators import Operator
+from ..operators.base import Operator
 from ..risk import RegularizedRisk
 from .driver import Step
 from .elimination import dense_bytes, eliminate, eliminate_features, feature_bytes, supervised_bytes

@@ -12,7 +12,7 @@ from itertools import count
 import numpy as np
 
 from ..risk import RegularizedRisk
-from ..spaces import Function
+from ..spaces.function import Function
 from .driver import Step
 from .line_search import exact_step_length
 

@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lu_factor, lu_solve
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
-from ..operators import Operator
+from ..operators.base import Operator
 from .label_problem import LabelProblem
 
 #: Columns of I + μSK that are formed at once; more would not stay in the cache.

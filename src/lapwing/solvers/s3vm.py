@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
-from ..spaces import AffineSpace
+from ..spaces.affine import AffineSpace
 from .free_energy import FreeEnergy
 from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
 

@@ -20,7 +20,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ..arrays.threads import row_blocks
-from ..operators import SparseOperator, block_cg
+from ..operators.inverse import block_cg
+from ..operators.sparse import SparseOperator
 
 #: Share of entries above which a dense factorisation is faster.
 _DENSE_SHARE = 0.1

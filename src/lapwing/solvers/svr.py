@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..operators import RowCache
-from ..spaces import Function
+from ..operators.row_cache import RowCache
+from ..spaces.function import Function
 from .driver import Step
 from .working_set import solve_working_set
 

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from ..kernels import Kernel, gram_matrix
+from ..kernels.functions import Kernel
+from ..kernels.gram import gram_matrix
 from .features import Landmarks
 
 

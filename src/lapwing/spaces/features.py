@@ -15,8 +15,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel
-from ..operators import Operator
+from ..kernels.functions import Kernel
+from ..operators.base import Operator
 
 #: Eigenvalues below this share of the largest are treated as zero. Sums over many rows of products
 #: of kernel values are not more accurate: a smaller share makes fits depend on the order of rows.

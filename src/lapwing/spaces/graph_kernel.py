@@ -18,8 +18,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ..arrays.threads import map_blocks, row_blocks
-from ..kernels import Kernel
-from ..operators import DenseOperator, InverseOperator, Operator, ShiftedOperator
+from ..kernels.functions import Kernel
+from ..operators.base import Operator
+from ..operators.dense import DenseOperator
+from ..operators.inverse import InverseOperator
+from ..operators.sparse import ShiftedOperator
 
 #: Number of kernel values computed at a time per thread.
 _BLOCK_ENTRIES = 4_000_000

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..operators import Operator, RowGramOperator, Rows
+from ..operators.base import Operator
+from ..operators.rows import RowGramOperator, Rows
 from .function import Function
 
 

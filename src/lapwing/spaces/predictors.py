@@ -23,7 +23,7 @@ from ..arrays.packing import Packed, expect, pack, unpack
 from ..arrays.threads import map_blocks, row_blocks
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..kernels import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
+from ..kernels.functions import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
 from .prototypes import Similarities, tile_rows
 
 #: Number of kernel values computed at a time, which limits a prediction to 16 MB per thread.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
-from ..kernels import Kernel, PreparedRows
+from ..kernels.functions import Kernel, PreparedRows
 from .features import CUTOFF, inverse_root
 
 #: Number of similarities of one tile: small enough for the cache, large enough for fast products.
