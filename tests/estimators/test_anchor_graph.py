@@ -348,26 +348,6 @@ def test_bad_parameters_are_refused_by_name(name, value):
         AnchorGraphClassifier(**{name: value}).fit(X, y)
 
 
-def test_bad_input_is_refused():
-    X, y, _ = blobs()
-    machine = AnchorGraphClassifier(20)
-    with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit(X, np.full(len(y), -1))
-    with pytest.raises(ValueError, match="only one class"):
-        machine.fit(X, np.where(y == 1, 1, -1))
-    with pytest.raises(ValueError, match="squares overflow"):
-        machine.fit(X * 1e200, y)
-    with pytest.raises(ValueError, match="sample_weight must not be negative"):
-        machine.fit(X, y, sample_weight=-np.ones(len(y)))
-    broken = X.copy()
-    broken[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        machine.fit(broken, y)
-    machine.fit(X, y)
-    with pytest.raises(ValueError, match="NaN"):
-        machine.predict(broken)
-
-
 def test_anchors_that_do_not_fit_the_memory_are_refused(monkeypatch):
     X, y, _ = blobs()
     monkeypatch.setattr("lapwing.plan.points.memory_budget", lambda _: 1000)
@@ -386,17 +366,6 @@ def test_same_seed_same_machine_and_pickle():
     assert not np.array_equal(first.anchors_, other.anchors_)
     copy = pickle.loads(pickle.dumps(first))
     np.testing.assert_array_equal(copy.predict_proba(X), first.predict_proba(X))
-
-
-def test_added_labels_are_those_of_a_new_fit():
-    X, y, truth = blobs()
-    grown = AnchorGraphClassifier(20).fit(X, y).add_labels([50, 51], truth[[50, 51]])
-    labels = y.copy()
-    labels[[50, 51]] = truth[[50, 51]]
-    new = AnchorGraphClassifier(20).fit(X, labels)
-    np.testing.assert_allclose(grown.decision_function(X), new.decision_function(X), atol=1e-12)
-    np.testing.assert_allclose(grown.predict_proba(X), new.predict_proba(X), atol=1e-9)
-    np.testing.assert_array_equal(grown.transduction_, new.transduction_)
 
 
 def test_class_weights_and_words():

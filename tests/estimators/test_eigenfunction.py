@@ -1,6 +1,5 @@
 """EigenfunctionClassifier against loops and known functions; and its life."""
 
-import pickle
 import warnings
 from functools import partial
 
@@ -213,24 +212,6 @@ def test_bad_parameters_are_refused_by_name(name, value):
         EigenfunctionClassifier(**{name: value}).fit(X, y)
 
 
-def test_bad_input_is_refused():
-    X, y, _ = blobs()
-    machine = EigenfunctionClassifier()
-    with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit(X, np.full(len(y), -1))
-    with pytest.raises(ValueError, match="only one class"):
-        machine.fit(X, np.where(y == 1, 1, -1))
-    with pytest.raises(ValueError, match="squares overflow"):
-        machine.fit(X * 1e200, y)
-    broken = X.copy()
-    broken[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        machine.fit(broken, y)
-    machine.fit(X, y)
-    with pytest.raises(ValueError, match="infinity"):
-        machine.predict(broken)
-
-
 # ---------------------------------------------------------------- life
 
 
@@ -241,21 +222,3 @@ def test_bandwidth_is_a_fifth_of_the_first_deviation():
     np.testing.assert_allclose(machine.bandwidth_, 0.2 * deviation)
     given = EigenfunctionClassifier(bandwidth=0.2 * deviation).fit(X, y)
     np.testing.assert_allclose(given.decision_function(X), machine.decision_function(X), atol=1e-6)
-
-
-def test_same_rows_same_machine_and_pickle():
-    X, y, _ = blobs()
-    first, again = (EigenfunctionClassifier().fit(X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
-    copy = pickle.loads(pickle.dumps(first))
-    np.testing.assert_array_equal(copy.predict_proba(X), first.predict_proba(X))
-
-
-def test_added_labels_are_those_of_a_new_fit():
-    X, y, truth = blobs()
-    grown = EigenfunctionClassifier().fit(X, y).add_labels([50, 51], truth[[50, 51]])
-    labels = y.copy()
-    labels[[50, 51]] = truth[[50, 51]]
-    new = EigenfunctionClassifier().fit(X, labels)
-    np.testing.assert_allclose(grown.decision_function(X), new.decision_function(X), atol=1e-12)
-    np.testing.assert_array_equal(grown.transduction_, new.transduction_)

@@ -1,6 +1,5 @@
 """The Laplacian embedded models: equivalences, fitted attributes, and repeated fits."""
 
-import pickle
 import warnings
 from dataclasses import replace
 
@@ -243,17 +242,6 @@ def test_linear_kernels_equal_their_gram_matrix_and_sparse_rows(machine, k, kern
 
 
 @every_machine
-@every_count
-def test_sparse_rows_equal_dense_ones(machine, k):
-    X, y, _ = data_for(machine)
-    X[np.abs(X) < 0.4] = 0.0
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k, gamma=0.3)
-    dense = clone(machine).fit(X, y)
-    sparse = clone(machine).fit(sp.csr_matrix(X), y)
-    np.testing.assert_allclose(values_of(sparse, sp.csr_matrix(X)), values_of(dense, X), atol=2e-4)
-
-
-@every_machine
 def test_function_kernel_gets_the_rows_as_they_are(machine):
     # Far from zero, where single precision would not tell rows apart.
     X, y, _ = data_for(machine)
@@ -262,17 +250,6 @@ def test_function_kernel_gets_the_rows_as_they_are(machine):
     expected = clone(machine).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X, y)
     far = clone(machine).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X + 1e6, y)
     np.testing.assert_allclose(values_of(far, X + 1e6), values_of(expected, X), atol=2e-3)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_in_single_precision_are_taken(dtype):
-    X, y, _ = rows()
-    for Machine in (LapESVC, LapERLSClassifier):
-        expected = Machine(n_eigenvectors=10).fit(X, y).decision_function(X)
-        found = (
-            Machine(n_eigenvectors=10).fit(X.astype(dtype), y).decision_function(X.astype(dtype))
-        )
-        np.testing.assert_allclose(found, expected, atol=2e-2)
 
 
 # ---------------------------------------------------------------- what is stored
@@ -460,17 +437,6 @@ def test_added_labels_equal_a_fresh_fit(machine, k):
     assert grown.warm_start is False
 
 
-def test_added_labels_may_bring_a_new_class():
-    X, y, _ = rows(n_classes=3)
-    for machine in CLASSIFIERS:
-        grown = clone(machine).set_params(**MILD).fit(X, np.where(y == 2, -1, y))
-        grown.add_labels(np.flatnonzero(y == 2), y[y == 2])
-        fresh = clone(machine).set_params(**MILD).fit(X, y)
-        np.testing.assert_allclose(
-            grown.decision_function(X), fresh.decision_function(X), atol=2e-4
-        )
-
-
 @every_count
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_warm_start_begins_at_the_last_solution(k, kernel):
@@ -489,28 +455,6 @@ def test_warm_start_begins_at_the_last_solution(k, kernel):
     model.fit(other, target)
     fresh = clone(model).set_params(warm_start=False).fit(other, target)
     np.testing.assert_array_equal(model.predict(other), fresh.predict(other))
-
-
-@every_machine
-@every_count
-def test_same_call_gives_the_same_bits(machine, k):
-    X, y, _ = data_for(machine, n=150)
-    machine = clone(machine).set_params(n_eigenvectors=k)
-    first, second = (values_of(clone(machine).fit(X, y), X) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-@every_machine
-@every_count
-def test_pickle_and_clone(machine, k):
-    X, y, _ = data_for(machine)
-    fitted = clone(machine).set_params(n_eigenvectors=k).fit(X, y)
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(values_of(again, X), values_of(fitted, X))
-    assert again.result_ == fitted.result_
-    copy = clone(fitted)
-    assert not hasattr(copy, "result_")
-    np.testing.assert_array_equal(values_of(copy.fit(X, y), X), values_of(fitted, X))
 
 
 def test_fit_does_not_change_what_it_is_given():

@@ -25,7 +25,7 @@ def test_a_rounded_kernel_is_not_called_converged(digits, monkeypatch):
     monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     monkeypatch.setattr(manifold, "choose_storage", lambda *_: "triangle32")
     settings = {"gamma": 1e-3, "reg_ambient": 1e-6, "reg_manifold": 100.0}
-    with pytest.warns(ConvergenceWarning, match="rounding allows no more"):
+    with pytest.warns(ConvergenceWarning, match="rounding prevents further progress"):
         rounded = LapSVC(**settings).fit(X, y)
     assert rounded.result_.status == "not_converged"
     assert rounded.result_.gap is None

@@ -1,6 +1,5 @@
 """The Laplacian machines over landmarks, against dense references written out here."""
 
-import pickle
 import tracemalloc
 from functools import partial
 
@@ -523,18 +522,6 @@ def test_a_warm_fit_may_leave_the_landmarks_behind(solver):
 
 
 @every_machine
-def test_pickle_and_clone(name):
-    X, y, _ = task(name)
-    model = clone(MACHINES[name]).set_params(n_landmarks=10).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(values(again, X), values(model, X))
-    fresh = clone(model)
-    assert fresh.n_landmarks == 10
-    assert not hasattr(fresh, "landmarks_")
-    np.testing.assert_array_equal(values(fresh.fit(X, y), X), values(model, X))
-
-
-@every_machine
 def test_dense_and_sparse_rows_are_predicted_alike(name):
     X, y, _ = task(name)
     graph = KNNGraph(6, normalized=name != "numbers").fit(X)
@@ -545,14 +532,6 @@ def test_dense_and_sparse_rows_are_predicted_alike(name):
         np.testing.assert_allclose(
             values(model, sp.csr_matrix(new)), values(model, new), atol=1e-10
         )
-
-
-def test_single_precision_rows_give_nearly_the_same_function():
-    X, y, _ = moons()
-    X = X.astype(np.float32)
-    machine = clone(MACHINES["squared_hinge"]).set_params(n_landmarks=10)
-    wide, narrow = clone(machine).fit(X.astype(np.float64), y), clone(machine).fit(X, y)
-    np.testing.assert_allclose(values(narrow, X), values(wide, X.astype(np.float64)), atol=1e-4)
 
 
 def test_probabilities_come_from_values_without_the_own_label():

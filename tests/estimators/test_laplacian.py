@@ -1,7 +1,6 @@
 """The Laplacian machines: equivalences between their ways to the same function."""
 
 import importlib
-import pickle
 import warnings
 
 import numpy as np
@@ -121,16 +120,6 @@ def test_callable_kernel_equals_the_named_one(kernel):
     named = LapSVC(kernel=kernel, **options).fit(X, y)
     own = LapSVC(kernel=functions[kernel], **options).fit(X, y)
     np.testing.assert_allclose(own.decision_function(X), named.decision_function(X), atol=1e-6)
-
-
-def test_single_precision_rows_give_nearly_the_same_function():
-    X, y, _ = blobs()
-    X = X.astype(np.float32)
-    wide = LapSVC(**MODERATE).fit(X.astype(np.float64), y)
-    single = LapSVC(**MODERATE).fit(X, y)
-    np.testing.assert_allclose(
-        single.decision_function(X), wide.decision_function(X.astype(np.float64)), atol=1e-4
-    )
 
 
 # ---------------------------------------------------------------- solvers
@@ -295,22 +284,6 @@ def test_weight_two_counts_the_loss_twice_and_leaves_the_graph_alone(machine):
 
 
 @every_machine
-def test_weight_zero_takes_the_label_away(machine):
-    X, y, _ = blobs()
-    weights = np.ones(len(X))
-    dropped = np.flatnonzero(y != -1)[5:8]
-    weights[dropped] = 0.0
-    other = y.copy()
-    other[dropped] = -1
-    machine = clone(machine).set_params(**MODERATE)
-    weighted = clone(machine).fit(X, y, sample_weight=weights)
-    without = clone(machine).fit(X, other)
-    np.testing.assert_allclose(
-        weighted.decision_function(X), without.decision_function(X), atol=1e-10
-    )
-
-
-@every_machine
 def test_balanced_class_weight_is_the_weight_of_the_rows(machine):
     X, y, truth = blobs(n_labelled=15)
     y[np.flatnonzero(y == 1)[2:]] = -1
@@ -443,16 +416,6 @@ def test_added_targets_equal_a_fresh_fit():
     )
 
 
-def test_added_labels_may_bring_a_new_class():
-    X, y, _ = blobs(n=150, n_classes=3, n_labelled=15)
-    two = np.where(y == 2, -1, y)
-    grown = LapSVC(**MODERATE).fit(X, two)
-    assert list(grown.classes_) == [0, 1]
-    grown.add_labels(np.flatnonzero(y == 2), y[y == 2])
-    fresh = LapSVC(**MODERATE).fit(X, y)
-    np.testing.assert_allclose(grown.decision_function(X), fresh.decision_function(X), atol=1e-9)
-
-
 @pytest.mark.parametrize("solver", ["pcg", "auto"])
 def test_warm_start_begins_at_the_last_solution(solver, iterative, monkeypatch):
     # With few landmarks the preconditioner alone does not give the solution away.
@@ -484,26 +447,6 @@ def test_same_call_gives_the_same_bits(machine, iterative):
     machine = clone(machine).set_params(**MODERATE, random_state=3)
     first, second = (clone(machine).fit(X, y).decision_function(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-
-
-@every_machine
-def test_pickle_predicts_alike(machine):
-    X, y, _ = blobs(n_classes=3)
-    fitted = clone(machine).fit(X, y)
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
-    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-    assert again.result_ == fitted.result_
-
-
-def test_clone_forgets_the_fit_and_keeps_the_parameters():
-    X, y, _ = blobs()
-    machine = LapSVC("hinge", gamma="median", graph=KNNGraph(4, power=2), unlabeled=-1)
-    machine.fit(X, y)
-    copy = clone(machine)
-    assert not hasattr(copy, "result_")
-    assert repr(copy) == repr(machine)
-    np.testing.assert_array_equal(copy.fit(X, y).decision_function(X), machine.decision_function(X))
 
 
 def test_fit_does_not_change_the_given_graph_or_data():

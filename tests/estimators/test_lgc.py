@@ -1,18 +1,16 @@
 """LGCClassifier against dense algebra, scikit-learn and refits; and finding rows again."""
 
-import pickle
 import warnings
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_moons
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelSpreading
 
 from helpers import data
@@ -170,17 +168,6 @@ def test_the_order_of_rows_means_nothing(solver, order):
 
 
 # ---------------------------------------------------------------- classes, weights, priors
-
-
-@pytest.mark.parametrize("mark", [None, np.nan, "unknown", pd.NA])
-def test_words_and_marks(mark):
-    X, y, _ = blobs()
-    words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
-    machine = LGCClassifier(unlabeled="unknown").fit(X, words)
-    numbers = LGCClassifier().fit(X, y)
-    np.testing.assert_array_equal(machine.classes_, ["x", "y", "z"])
-    np.testing.assert_array_equal(machine.transduction_, np.array(list("xyz"))[numbers.predict(X)])
-    np.testing.assert_array_equal(machine.label_distributions_, numbers.label_distributions_)
 
 
 def test_weights():
@@ -419,21 +406,6 @@ def test_bad_parameters_are_refused_by_name(name, value):
         LGCClassifier(**{name: value}).fit(X, y)
 
 
-def test_bad_input_is_refused():
-    X, y, _ = blobs()
-    machine = LGCClassifier()
-    with pytest.raises(NotFittedError):
-        machine.predict(X)
-    with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit(X, np.full(len(y), -1))
-    with pytest.raises(ValueError, match="only one class"):
-        machine.fit(X, np.where(y == 1, 1, -1))
-    with pytest.raises(ValueError, match="squares overflow"):
-        machine.fit(X * 1e200, y)
-    with pytest.raises(ValueError, match="NaN"):
-        machine.fit(np.where(X > 1, np.nan, X), y)
-
-
 # ---------------------------------------------------------------- rows found again
 
 
@@ -494,12 +466,3 @@ def test_added_labels_are_those_of_a_new_fit():
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)
     before = clone(machine).fit(X, y)
     assert not np.allclose(before.label_distributions_, new.label_distributions_)
-
-
-def test_pickle_and_names():
-    X, y, _ = blobs()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    machine = LGCClassifier().fit(frame, y)
-    copy = pickle.loads(pickle.dumps(machine))
-    np.testing.assert_array_equal(copy.predict_proba(frame[50:]), machine.predict_proba(frame)[50:])
-    np.testing.assert_array_equal(machine.feature_names_in_, list("abcd"))

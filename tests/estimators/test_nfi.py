@@ -1,11 +1,8 @@
 """NFIClassifier against the objective of all rows written out densely; and its life."""
 
-import pickle
-import warnings
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -364,17 +361,6 @@ def test_bad_input_is_refused():
 # ---------------------------------------------------------------- life
 
 
-@pytest.mark.parametrize("mark", [None, np.nan, "unknown", pd.NA])
-def test_words_and_marks(mark):
-    X, y, _ = blobs()
-    words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
-    machine = nfi(unlabeled="unknown").fit(X, words)
-    np.testing.assert_array_equal(machine.classes_, ["x", "y", "z"])
-    np.testing.assert_array_equal(
-        machine.transduction_, np.array(list("xyz"))[nfi().fit(X, y).transduction_]
-    )
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_added_labels_are_those_of_a_new_fit(form):
     X, y, truth = blobs()
@@ -387,19 +373,6 @@ def test_added_labels_are_those_of_a_new_fit(form):
     np.testing.assert_array_equal(grown.coef_, new.coef_)
     np.testing.assert_array_equal(grown.predict_proba(X), new.predict_proba(X))
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)
-
-
-def test_pickle_tables_and_names():
-    X, y, truth = blobs()
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    machine = nfi().fit(table, pd.Series(y))
-    again = pickle.loads(pickle.dumps(machine))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_array_equal(again.predict_proba(table), machine.predict_proba(table))
-        again.add_labels([50], [truth[50]])
-        again.predict(table)
-    assert list(again.feature_names_in_) == ["a", "b", "c"]
 
 
 def test_random_state():

@@ -1,11 +1,9 @@
 """NystromLGCClassifier against dense n × n algebra; what it refuses; and its life."""
 
-import pickle
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -359,17 +357,6 @@ def test_new_rows_are_refused(form, method):
 # ---------------------------------------------------------------- life
 
 
-@pytest.mark.parametrize("mark", [None, np.nan, "unknown", pd.NA])
-def test_words_and_marks(mark):
-    X, y, _ = blobs()
-    words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
-    machine = lgc(unlabeled="unknown").fit(X, words)
-    np.testing.assert_array_equal(machine.classes_, ["x", "y", "z"])
-    np.testing.assert_array_equal(
-        machine.transduction_, np.array(list("xyz"))[lgc().fit(X, y).transduction_]
-    )
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_added_labels_are_those_of_a_new_fit(form):
     X, y, truth = blobs()
@@ -385,16 +372,6 @@ def test_added_labels_are_those_of_a_new_fit(form):
     np.testing.assert_allclose(grown.predict_proba(X), new.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)
     assert not np.allclose(before.decision_function(X), new.decision_function(X))
-
-
-def test_pickle_and_tables():
-    X, y, truth = blobs()
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    machine = lgc().fit(table, pd.Series(y))
-    again = pickle.loads(pickle.dumps(machine))
-    np.testing.assert_array_equal(again.predict_proba(table), machine.predict_proba(table))
-    again.add_labels([50], [truth[50]])
-    assert list(again.feature_names_in_) == ["a", "b", "c"]
 
 
 def test_random_state():

@@ -1,7 +1,6 @@
 """PVMClassifier and PVMRegressor: labels, added labels, and the life of the estimators."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -99,13 +98,6 @@ def test_added_labels_are_those_of_a_new_fit(machine, form, reg_unlabeled):
     assert grown.reg_labeled_ == pytest.approx(new.reg_labeled_)
 
 
-def test_an_added_label_may_be_a_new_class():
-    X, y, _ = blobs()
-    machine = PVMClassifier(n_prototypes=12).fit(X, y).add_labels([100, 102], [2, 2])
-    assert machine.classes_.tolist() == [0, 1, 2]
-    assert machine.decision_function(X).shape == (200, 3)
-
-
 def test_rows_are_needed_for_added_labels():
     X, y, _ = blobs()
     machine = PVMClassifier(n_prototypes=12)
@@ -133,31 +125,6 @@ def test_a_pickle_is_small_and_predicts_the_same(machine):
     if hasattr(fitted, "predict_proba"):
         np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     fitted.add_labels([50], [0])  # the first still has its rows
-
-
-def test_clone_and_parameters():
-    machine = PVMClassifier("hinge", n_prototypes=7, labeled_weight=3.0, gamma=0.2)
-    copy = clone(machine)
-    assert copy.get_params() == machine.get_params()
-    X, y, _ = blobs()
-    assert not hasattr(clone(machine.fit(X, y)), "coef_")
-    assert machine.get_params() == copy.get_params()
-
-
-def test_tables():
-    X, y, _ = blobs()
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    machine = PVMClassifier(n_prototypes=12).fit(table, pd.Series(y))
-    plain = PVMClassifier(n_prototypes=12).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_allclose(
-            machine.decision_function(table), plain.decision_function(X), atol=1e-9
-        )
-        machine.add_labels([60], [0])
-        machine.predict(table)
-    with pytest.raises(ValueError, match="feature names"):
-        machine.predict(table[["b", "a", "c"]])
 
 
 @every_machine

@@ -1,7 +1,6 @@
 """S3VC: probabilities, added labels, restarts, messages, and the life of the estimator."""
 
 import itertools
-import pickle
 import warnings
 
 import numpy as np
@@ -253,41 +252,6 @@ def test_no_warning_in_the_plain_case():
 # ---------------------------------------------------------------- life of an estimator
 
 
-@pytest.mark.parametrize("solver", ["quasi-newton", "label-switching"])
-@pytest.mark.parametrize("landmarks", [None, "random", "kmeans"])
-def test_pickle_predicts_alike(solver, landmarks):
-    X, y, _ = blobs(n_classes=3, n_labelled=9)
-    machine = S3VC("rbf", solver=solver)
-    if landmarks is not None:
-        machine.set_params(n_landmarks=6, landmarks=landmarks)
-    fitted = fit_quietly(machine, X, y)
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
-    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-    np.testing.assert_array_equal(again.transduction_, fitted.transduction_)
-    assert again.result_ == fitted.result_
-    fit_quietly(again, X, y)
-
-
-def test_clone_forgets_the_fit_and_keeps_the_parameters():
-    X, y, _ = blobs()
-    machine = S3VC("rbf", gamma="median", solver="cccp", positive_ratio=0.4, annealing=(0.5, 1))
-    machine.fit(X, y)
-    copy = clone(machine)
-    assert not hasattr(copy, "result_")
-    assert copy.get_params() == machine.get_params()
-    np.testing.assert_array_equal(copy.fit(X, y).decision_function(X), machine.decision_function(X))
-
-
-def test_fit_leaves_its_input_alone():
-    X, y, _ = blobs()
-    weights = np.arange(len(X), dtype=float)
-    copies = X.copy(), y.copy(), weights.copy()
-    S3VC().fit(X, y, sample_weight=weights)
-    for before, after in zip(copies, (X, y, weights), strict=True):
-        np.testing.assert_array_equal(before, after)
-
-
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_documented_attributes_exist(kernel):
     X, y, truth = blobs(n_classes=3, n_labelled=9)
@@ -322,14 +286,3 @@ def test_pipeline_and_grid_search():
     search = GridSearchCV(pipeline, grid, cv=2, scoring=score, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.9
     assert (search.predict(X) == truth).mean() > 0.9
-
-
-@every_solver
-def test_labels_may_be_words(solver):
-    X, y, _ = blobs()
-    expected = fit_quietly(S3VC(solver=solver), X, y)
-    words = np.array([None if v == -1 else ("no", "yes")[v] for v in y], dtype=object)
-    fitted = fit_quietly(S3VC(solver=solver), X, words)
-    np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
-    assert set(fitted.transduction_) == {"no", "yes"}
-    fitted.add_labels([20], ["no"])

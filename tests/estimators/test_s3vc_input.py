@@ -9,29 +9,6 @@ from helpers.s3vc import blobs, every_solver, mostly
 from lapwing import S3VC
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_missing_or_infinite_values_are_refused(bad, sparse):
-    X, y, _ = blobs()
-    broken = X.copy()
-    broken[3, 1] = bad
-    wrap = sp.csr_matrix if sparse else np.asarray
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        S3VC().fit(wrap(broken), y)
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        S3VC().fit(wrap(X), y).predict(wrap(broken))
-
-
-def test_one_class_and_no_label_are_refused():
-    X, y, _ = blobs()
-    with pytest.raises(ValueError, match="only one class"):
-        S3VC().fit(X, np.where(y == 1, 1, -1) * 5 + 4 * (y != 1))
-    with pytest.raises(ValueError, match="no row is labelled"):
-        S3VC().fit(X, np.full(len(X), -1))
-    with pytest.raises(ValueError, match="at least two classes"):
-        S3VC().fit(X, y, sample_weight=(y != 0).astype(float))
-
-
 @pytest.mark.parametrize("ratio", [0.0, 1.0, -0.1, 1.5, np.nan, [0.0, 1.0], [1.2, -0.2]])
 def test_ratio_outside_of_zero_and_one_is_refused(ratio):
     X, y, _ = blobs()
