@@ -159,29 +159,29 @@ def test_solution_is_that_of_the_dense_graph(weights, n_classes):
     X, y, _ = blobs(n_classes=n_classes)
     rng = np.random.default_rng(0)
     sample_weight = rng.uniform(0.5, 2.0, size=len(X))
-    machine = AnchorGraphClassifier(20, weights=weights, reg_manifold=0.3)
-    machine.set_params(n_neighbors=4).fit(X, y, sample_weight=sample_weight)
-    Z = naive_weights(X, machine.anchors_, 4, weights)
+    model = AnchorGraphClassifier(20, weights=weights, reg_manifold=0.3)
+    model.set_params(n_neighbors=4).fit(X, y, sample_weight=sample_weight)
+    Z = naive_weights(X, model.anchors_, 4, weights)
     index = np.flatnonzero(y != -1)
     A = naive_values(Z, index, np.eye(n_classes)[y[index]], sample_weight[index], 0.3)
     mass = (Z @ A).sum(axis=0)
     assert (mass > 1).all()
     scores = Z @ A / mass  # eq. (12), up to a factor of all classes
-    np.testing.assert_allclose(machine.class_mass_, mass / len(X), atol=1e-4)
-    np.testing.assert_allclose(machine.class_mass_.sum(), 1.0)
+    np.testing.assert_allclose(model.class_mass_, mass / len(X), atol=1e-4)
+    np.testing.assert_allclose(model.class_mass_.sum(), 1.0)
     values = scores * len(X) / n_classes
     if n_classes == 2:
         values = values[:, 1] - values[:, 0]
-    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-3)
-    np.testing.assert_array_equal(machine.predict(X), scores.argmax(axis=1))
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-3)
+    np.testing.assert_array_equal(model.predict(X), scores.argmax(axis=1))
 
 
 @every_rule
 @pytest.mark.parametrize("prior", ["equal", None, "labeled", [0.5, 0.3, 0.2]])
 def test_left_out_labels_are_those_of_refits(weights, prior):
     X, y, _ = blobs(n=80, n_classes=3, n_labelled=12)
-    machine = AnchorGraphClassifier(20, weights=weights, n_neighbors=4, reg_manifold=0.5)
-    machine.set_params(class_prior=prior).fit(X, y)
+    model = AnchorGraphClassifier(20, weights=weights, n_neighbors=4, reg_manifold=0.5)
+    model.set_params(class_prior=prior).fit(X, y)
     seen = {}
 
     class Watched(AnchorGraphClassifier):
@@ -189,14 +189,14 @@ def test_left_out_labels_are_those_of_refits(weights, prior):
             seen["held_out"] = solution.held_out
             return super()._set_fitted(rows, targets, solution, **more)
 
-    watched = Watched(**machine.get_params()).fit(X, y)
+    watched = Watched(**model.get_params()).fit(X, y)
     for i in range(12):
         without = y.copy()
         without[i] = -1
-        watched_again = clone(machine).fit(X, without)
+        watched_again = clone(model).fit(X, without)
         expected = watched_again.decision_function(X[i : i + 1])[0]
         np.testing.assert_allclose(seen["held_out"][i], expected, atol=1e-5)
-    assert watched.score(X, machine.predict(X)) == 1.0
+    assert watched.score(X, model.predict(X)) == 1.0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -210,16 +210,16 @@ def test_values_add_up_to_the_prior(prior, n_classes):
         "equal": np.full(n_classes, 1 / n_classes),
     }.get(prior, np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
     given = {"dict": dict(enumerate(shares)), "shares": 7 * shares}.get(prior, prior)
-    machine = AnchorGraphClassifier(20, class_prior=given).fit(X, y)
+    model = AnchorGraphClassifier(20, class_prior=given).fit(X, y)
     plain = AnchorGraphClassifier(20, class_prior=None).fit(X, y)
-    np.testing.assert_allclose(machine.class_mass_, plain.class_mass_)
+    np.testing.assert_allclose(model.class_mass_, plain.class_mass_)
     mass = plain.class_mass_ if prior is None else shares
-    sums = machine.decision_function(X).sum(axis=0) / len(X)
+    sums = model.decision_function(X).sum(axis=0) / len(X)
     if n_classes == 2:
         np.testing.assert_allclose(sums, mass[1] - mass[0], atol=1e-9)
     else:
         np.testing.assert_allclose(sums, mass)
-        factor = machine.decision_function(X) / plain.decision_function(X)
+        factor = model.decision_function(X) / plain.decision_function(X)
         np.testing.assert_allclose(factor, np.tile(mass / plain.class_mass_, (len(X), 1)))
 
 
@@ -237,13 +237,13 @@ def test_equal_shares_are_the_default_and_lost_mass_needs_a_prior(monkeypatch):
 @every_rule
 def test_two_moons(weights):
     X, y, truth = moons()
-    machine = AnchorGraphClassifier(60, weights=weights).fit(X, y)
-    assert (machine.transduction_ == truth).mean() > 0.97
+    model = AnchorGraphClassifier(60, weights=weights).fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.97
     X_new, truth_new = make_moons(200, noise=0.06, random_state=7)
-    assert machine.score(X_new, truth_new) > 0.95
-    probability = machine.predict_proba(X_new)
+    assert model.score(X_new, truth_new) > 0.95
+    probability = model.predict_proba(X_new)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X_new))
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X_new))
 
 
 @every_rule
@@ -251,15 +251,13 @@ def test_two_moons(weights):
 def test_prediction_repeats_the_fitted_values(weights, kind):
     X, y, _ = blobs(n=200)
     X = sp.csr_matrix(X) if kind == "sparse" else X.astype(kind)
-    machine = AnchorGraphClassifier(30, weights=weights).fit(X, y)
-    again = machine.predict(X)
-    np.testing.assert_array_equal(machine.transduction_[15:], again[15:])
-    np.testing.assert_array_equal(machine.transduction_[:15], y[:15])
-    np.testing.assert_allclose(
-        machine.decision_function(X), machine._Z @ machine.coef_.T, atol=1e-10
-    )
-    one_by_one = np.vstack([machine.decision_function(X[i : i + 1]) for i in range(20)])
-    np.testing.assert_allclose(one_by_one, machine.decision_function(X)[:20], atol=1e-9)
+    model = AnchorGraphClassifier(30, weights=weights).fit(X, y)
+    again = model.predict(X)
+    np.testing.assert_array_equal(model.transduction_[15:], again[15:])
+    np.testing.assert_array_equal(model.transduction_[:15], y[:15])
+    np.testing.assert_allclose(model.decision_function(X), model._Z @ model.coef_.T, atol=1e-10)
+    one_by_one = np.vstack([model.decision_function(X[i : i + 1]) for i in range(20)])
+    np.testing.assert_allclose(one_by_one, model.decision_function(X)[:20], atol=1e-9)
 
 
 # ---------------------------------------------------------------- edges
@@ -270,25 +268,25 @@ def test_parts_without_a_label_are_told_and_finite():
     far = np.vstack([X, X + 1000.0])
     labels = np.append(y, np.full(120, -1))
     with pytest.warns(UserWarning, match="120 rows lie in parts of the graph that no label"):
-        machine = AnchorGraphClassifier(30).fit(far, labels)
-    np.testing.assert_array_equal(machine.label_reach_, np.repeat([True, False], 120))
-    values = machine.decision_function(far)
+        model = AnchorGraphClassifier(30).fit(far, labels)
+    np.testing.assert_array_equal(model.label_reach_, np.repeat([True, False], 120))
+    values = model.decision_function(far)
     assert np.isfinite(values).all()
     np.testing.assert_allclose(values[120:], 0.0, atol=1e-6)
-    np.testing.assert_allclose(machine.predict_proba(far)[120:], 0.5, atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(far)[120:], 0.5, atol=1e-5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        machine.add_labels([120, 121], [0, 1])
-    assert machine.label_reach_.all()
+        model.add_labels([120, 121], [0, 1])
+    assert model.label_reach_.all()
 
 
 def test_a_class_without_mass_is_told(monkeypatch):
     X, y, _ = blobs()
     monkeypatch.setattr("lapwing.estimators.anchor_graph._LEAST_MASS", 39.0)
     with pytest.warns(UserWarning, match="without dividing by their sums"):
-        machine = AnchorGraphClassifier(30).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert machine.score(X[15:], machine.transduction_[15:]) == 1.0
+        model = AnchorGraphClassifier(30).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.score(X[15:], model.transduction_[15:]) == 1.0
 
 
 @every_rule
@@ -306,9 +304,9 @@ def test_awkward_rows_stay_finite(weights, trouble):
         X[:, 1] *= 1e-8
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine = AnchorGraphClassifier(12, weights=weights).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert np.isfinite(machine.predict_proba(X + 100.0)).all()
+        model = AnchorGraphClassifier(12, weights=weights).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.predict_proba(X + 100.0)).all()
 
 
 @every_rule
@@ -317,9 +315,9 @@ def test_fewest_rows_and_more_anchors_than_rows(weights, n):
     X = np.array([[0.0], [1.0], [0.4], [0.9], [0.1]])[:n]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine = AnchorGraphClassifier(weights=weights).fit(X, np.array([0, 1, -1, -1, -1])[:n])
-    assert len(machine.anchors_) <= max(1, n // 4)
-    assert np.isfinite(machine.predict_proba(X)).all()
+        model = AnchorGraphClassifier(weights=weights).fit(X, np.array([0, 1, -1, -1, -1])[:n])
+    assert len(model.anchors_) <= max(1, n // 4)
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_no_more_anchors_than_a_quarter_of_the_rows():
@@ -358,7 +356,7 @@ def test_anchors_that_do_not_fit_the_memory_are_refused(monkeypatch):
 # ---------------------------------------------------------------- life
 
 
-def test_same_seed_same_machine_and_pickle():
+def test_same_seed_same_model_and_pickle():
     X, y, _ = blobs()
     first, again = (AnchorGraphClassifier(20, random_state=3).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))

@@ -103,15 +103,15 @@ def test_basis_equals_loops(monkeypatch):
 def test_solution_satisfies_the_equation(n_classes):
     X, y, _ = blobs(n_classes=n_classes)
     sample_weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    machine = EigenfunctionClassifier(reg_labeled=0.2, n_eigenfunctions=20)
-    machine.fit(X, y, sample_weight=sample_weight)
-    U = machine.basis_(X)
+    model = EigenfunctionClassifier(reg_labeled=0.2, n_eigenfunctions=20)
+    model.fit(X, y, sample_weight=sample_weight)
+    U = model.basis_(X)
     Lambda = np.diag(np.where(y == -1, 0.0, 0.2 * sample_weight))
     Y = np.where(y[:, None] == np.arange(n_classes), 1.0, -1.0)
     Y = Y[:, 1:] if n_classes == 2 else Y
-    alpha = np.linalg.solve(np.diag(machine.eigenvalues_) + U.T @ Lambda @ U, U.T @ Lambda @ Y)
-    np.testing.assert_allclose(machine.coef_, alpha.T, atol=1e-6)
-    values = machine.decision_function(X)
+    alpha = np.linalg.solve(np.diag(model.eigenvalues_) + U.T @ Lambda @ U, U.T @ Lambda @ Y)
+    np.testing.assert_allclose(model.coef_, alpha.T, atol=1e-6)
+    values = model.decision_function(X)
     np.testing.assert_allclose(values.reshape(len(X), -1), U @ alpha, atol=1e-6)
 
 
@@ -124,42 +124,42 @@ def test_left_out_labels_are_those_of_refits():
             seen["held_out"] = solution.held_out
             return super()._set_fitted(rows, targets, solution, **more)
 
-    machine = Watched(reg_labeled=0.1).fit(X, y)
+    model = Watched(reg_labeled=0.1).fit(X, y)
     held_out = seen["held_out"]
     for i in range(12):
         without = y.copy()
         without[i] = -1
-        expected = clone(machine).fit(X, without).decision_function(X[i : i + 1])[0]
+        expected = clone(model).fit(X, without).decision_function(X[i : i + 1])[0]
         np.testing.assert_allclose(held_out[i], expected, atol=1e-6)
 
 
 def test_with_the_constant_alone_it_is_the_mean_of_the_labels():
     # Both coordinates constant: nothing but the constant is left.
     y = np.array([0, 1, 1, 1, -1, -1])
-    machine = EigenfunctionClassifier().fit(np.ones((6, 2)), y)
-    np.testing.assert_array_equal(machine.eigenvalues_, [0.0])
-    np.testing.assert_allclose(machine.decision_function(np.ones((1, 2))), [0.5])
+    model = EigenfunctionClassifier().fit(np.ones((6, 2)), y)
+    np.testing.assert_array_equal(model.eigenvalues_, [0.0])
+    np.testing.assert_allclose(model.decision_function(np.ones((1, 2))), [0.5])
 
 
 def test_clusters_and_new_rows():
     X, y, truth = blobs(n=400, n_labelled=12)
-    machine = EigenfunctionClassifier().fit(X, y)
-    assert (machine.transduction_ == truth).mean() > 0.97
+    model = EigenfunctionClassifier().fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.97
     X_new, _, truth_new = blobs(n=200, seed=5)
-    assert machine.score(X_new, truth_new) > 0.97
-    probability = machine.predict_proba(X_new)
+    assert model.score(X_new, truth_new) > 0.97
+    probability = model.predict_proba(X_new)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X_new))
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X_new))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_prediction_repeats_the_fitted_values(dtype):
     X, y, _ = blobs()
     X = X.astype(dtype)
-    machine = EigenfunctionClassifier().fit(X, y)
-    np.testing.assert_array_equal(machine.transduction_[15:], machine.predict(X)[15:])
-    one_by_one = np.vstack([machine.decision_function(X[i : i + 1]) for i in range(20)])
-    np.testing.assert_allclose(one_by_one, machine.decision_function(X)[:20], atol=1e-9)
+    model = EigenfunctionClassifier().fit(X, y)
+    np.testing.assert_array_equal(model.transduction_[15:], model.predict(X)[15:])
+    one_by_one = np.vstack([model.decision_function(X[i : i + 1]) for i in range(20)])
+    np.testing.assert_allclose(one_by_one, model.decision_function(X)[:20], atol=1e-9)
 
 
 # ---------------------------------------------------------------- edges
@@ -181,16 +181,16 @@ def test_awkward_rows_stay_finite(trouble):
         X = np.random.default_rng(0).normal(size=(60, 200))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        machine = EigenfunctionClassifier().fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert np.isfinite(machine.predict_proba(X + 100.0)).all()
+        model = EigenfunctionClassifier().fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.predict_proba(X + 100.0)).all()
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_fewest_rows_and_bins(n):
     X = np.array([[0.0], [1.0], [0.4]])[:n]
-    machine = EigenfunctionClassifier(n_bins=2).fit(X, np.array([0, 1, -1])[:n])
-    np.testing.assert_array_equal(machine.predict(X[:2]), [0, 1])
+    model = EigenfunctionClassifier(n_bins=2).fit(X, np.array([0, 1, -1])[:n])
+    np.testing.assert_array_equal(model.predict(X[:2]), [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_bad_parameters_are_refused_by_name(name, value):
 
 def test_bandwidth_is_a_fifth_of_the_first_deviation():
     X, y, _ = blobs()
-    machine = EigenfunctionClassifier().fit(X, y)
+    model = EigenfunctionClassifier().fit(X, y)
     deviation = np.sqrt(np.linalg.eigvalsh(np.cov(X.T, bias=True))[-1])
-    np.testing.assert_allclose(machine.bandwidth_, 0.2 * deviation)
+    np.testing.assert_allclose(model.bandwidth_, 0.2 * deviation)
     given = EigenfunctionClassifier(bandwidth=0.2 * deviation).fit(X, y)
-    np.testing.assert_allclose(given.decision_function(X), machine.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(given.decision_function(X), model.decision_function(X), atol=1e-6)

@@ -26,9 +26,9 @@ from lapwing import (
 
 CLASSIFIERS = [LapESVC(tol=1e-6), LapERLSClassifier(tol=1e-9)]
 REGRESSORS = [LapESVR(tol=1e-6), LapERLSRegressor(tol=1e-9)]
-every_classifier = pytest.mark.parametrize("machine", CLASSIFIERS, ids=["tube", "ridge"])
-every_machine = pytest.mark.parametrize(
-    "machine", [*CLASSIFIERS, *REGRESSORS], ids=["tube", "ridge", "tube-r", "ridge-r"]
+every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=["tube", "ridge"])
+every_model = pytest.mark.parametrize(
+    "model", [*CLASSIFIERS, *REGRESSORS], ids=["tube", "ridge", "tube-r", "ridge-r"]
 )
 every_count = pytest.mark.parametrize("k", [None, 12])
 # Labels moderately firm: large values of λ make for an ill-conditioned dense reference.
@@ -45,10 +45,10 @@ def rows(n=90, n_classes=2, n_labelled=20, d=3, seed=0):
     return X, y, truth
 
 
-def data_for(machine, **options):
-    """Rows, and labels of the kind that the machine takes."""
+def data_for(model, **options):
+    """Rows, and labels of the kind that the model takes."""
     X, y, truth = rows(**options)
-    if is_classifier(machine):
+    if is_classifier(model):
         return X, y, truth
     target = 3.0 + np.sin(X[:, 0]) + 0.3 * X[:, 1]
     return X, np.where(y == -1, np.nan, target), target
@@ -141,11 +141,11 @@ def test_support_vectors_are_those_of_svr_on_both_kernels(k, power, C):
 
 def test_nearly_all_eigenvectors_are_nearly_exact():
     X, y, _ = rows(n=60)
-    for machine in CLASSIFIERS:
-        machine = clone(machine).set_params(**MILD, gamma=0.3)
-        exact = clone(machine).fit(X, y).decision_function(X)
-        near = clone(machine).set_params(n_eigenvectors=59).fit(X, y).decision_function(X)
-        few = clone(machine).set_params(n_eigenvectors=3).fit(X, y).decision_function(X)
+    for model in CLASSIFIERS:
+        model = clone(model).set_params(**MILD, gamma=0.3)
+        exact = clone(model).fit(X, y).decision_function(X)
+        near = clone(model).set_params(n_eigenvectors=59).fit(X, y).decision_function(X)
+        few = clone(model).set_params(n_eigenvectors=3).fit(X, y).decision_function(X)
         assert np.abs(near - exact).max() < 0.3 * np.abs(few - exact).max()
 
 
@@ -203,33 +203,33 @@ def test_unlabelled_rows_help_on_two_half_circles():
     truth = np.repeat([0, 1], 100)
     y = np.full(200, -1)
     y[[0, 100]] = 0, 1
-    for Machine in (LapESVC, LapERLSClassifier):
+    for Model in (LapESVC, LapERLSClassifier):
         for k in (None, 10):
-            helped = Machine(gamma=5.0, reg_manifold=100.0, n_eigenvectors=k).fit(X, y)
+            helped = Model(gamma=5.0, reg_manifold=100.0, n_eigenvectors=k).fit(X, y)
             assert (helped.predict(X) == truth).all()
-        alone = Machine(gamma=5.0, reg_manifold=0.0).fit(X, y)
+        alone = Model(gamma=5.0, reg_manifold=0.0).fit(X, y)
         assert (alone.predict(X) == truth).mean() < 0.95
 
 
 # ---------------------------------------------------------------- kernels and rows
 
 
-@every_machine
+@every_model
 @every_count
 @pytest.mark.parametrize("kernel", ["linear", "cosine"])
-def test_linear_kernels_equal_their_gram_matrix_and_sparse_rows(machine, k, kernel):
-    X, y, _ = data_for(machine)
+def test_linear_kernels_equal_their_gram_matrix_and_sparse_rows(model, k, kernel):
+    X, y, _ = data_for(model)
     graph = KNNGraph(6).fit(X)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True) if kernel == "cosine" else X
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k, graph=graph)
-    plain = clone(machine).set_params(kernel=kernel).fit(X, y)
-    gram = clone(machine).set_params(kernel="precomputed").fit(unit @ unit.T, y)
-    sparse = clone(machine).set_params(kernel=kernel, graph=graph.affinity_)
-    if not is_classifier(machine):  # an affinity is given the Laplacian of the default graph
+    model = clone(model).set_params(**MILD, n_eigenvectors=k, graph=graph)
+    plain = clone(model).set_params(kernel=kernel).fit(X, y)
+    gram = clone(model).set_params(kernel="precomputed").fit(unit @ unit.T, y)
+    sparse = clone(model).set_params(kernel=kernel, graph=graph.affinity_)
+    if not is_classifier(model):  # an affinity is given the Laplacian of the default graph
         sparse.set_params(graph=KNNGraph.from_affinity(graph.affinity_, normalized=True))
     sparse.fit(sp.csr_matrix(X), y)
     expected = values_of(plain, X)
-    tolerance = 2e-4 if hasattr(machine, "epsilon") else 1e-5
+    tolerance = 2e-4 if hasattr(model, "epsilon") else 1e-5
     np.testing.assert_allclose(values_of(gram, unit @ unit.T), expected, atol=tolerance)
     np.testing.assert_allclose(values_of(sparse, sp.csr_matrix(X)), expected, atol=tolerance)
     assert plain.coef_.shape == (1, X.shape[1])
@@ -241,32 +241,30 @@ def test_linear_kernels_equal_their_gram_matrix_and_sparse_rows(machine, k, kern
     )
 
 
-@every_machine
-def test_function_kernel_gets_the_rows_as_they_are(machine):
+@every_model
+def test_function_kernel_gets_the_rows_as_they_are(model):
     # Far from zero, where single precision would not tell rows apart.
-    X, y, _ = data_for(machine)
+    X, y, _ = data_for(model)
     graph = KNNGraph(6).fit(X)
-    machine = clone(machine).set_params(**MILD, graph=graph.affinity_, tol=1e-4)
-    expected = clone(machine).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X, y)
-    far = clone(machine).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X + 1e6, y)
+    model = clone(model).set_params(**MILD, graph=graph.affinity_, tol=1e-4)
+    expected = clone(model).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X, y)
+    far = clone(model).set_params(kernel=lambda A, B: gaussian(A, B, 0.3)).fit(X + 1e6, y)
     np.testing.assert_allclose(values_of(far, X + 1e6), values_of(expected, X), atol=2e-3)
 
 
 # ---------------------------------------------------------------- what is stored
 
 
-@every_machine
+@every_model
 @every_count
 @pytest.mark.parametrize("manifold_weight", [0.0, 0.5])
-def test_transduction_is_what_is_predicted(machine, k, manifold_weight):
-    X, y, _ = data_for(machine)
-    fitted = clone(machine).set_params(
-        **{**MILD, "reg_manifold": manifold_weight}, n_eigenvectors=k
-    )
+def test_transduction_is_what_is_predicted(model, k, manifold_weight):
+    X, y, _ = data_for(model)
+    fitted = clone(model).set_params(**{**MILD, "reg_manifold": manifold_weight}, n_eigenvectors=k)
     fitted.fit(X, y)
-    known = y != -1 if is_classifier(machine) else ~np.isnan(y)
+    known = y != -1 if is_classifier(model) else ~np.isnan(y)
     np.testing.assert_array_equal(fitted.transduction_[known], y[known])
-    if is_classifier(machine):
+    if is_classifier(model):
         np.testing.assert_array_equal(fitted.transduction_[~known], fitted.predict(X)[~known])
     else:
         np.testing.assert_allclose(
@@ -303,9 +301,9 @@ def test_support_is_sparse_and_the_rest_does_not_matter(n_classes):
 
 @every_classifier
 @every_count
-def test_fitted_attributes(machine, k):
+def test_fitted_attributes(model, k):
     X, y, truth = rows(n_classes=3)
-    fitted = clone(machine).set_params(n_eigenvectors=k, **MILD).fit(X, y)
+    fitted = clone(model).set_params(n_eigenvectors=k, **MILD).fit(X, y)
     assert fitted.dual_coef_.shape == (3, len(X))
     assert fitted.intercept_.shape == (3,)
     np.testing.assert_array_equal(fitted.classes_, [0, 1, 2])
@@ -331,9 +329,9 @@ def test_fitted_attributes(machine, k):
 @every_classifier
 @every_count
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_sum_to_one_and_agree_with_the_decision(machine, k, n_classes):
+def test_probabilities_sum_to_one_and_agree_with_the_decision(model, k, n_classes):
     X, y, _ = rows(n_classes=n_classes)
-    fitted = clone(machine).set_params(n_eigenvectors=k).fit(X, y)
+    fitted = clone(model).set_params(n_eigenvectors=k).fit(X, y)
     probability = fitted.predict_proba(X)
     assert probability.shape == (len(X), n_classes)
     assert (probability >= 0).all()
@@ -341,15 +339,15 @@ def test_probabilities_sum_to_one_and_agree_with_the_decision(machine, k, n_clas
     np.testing.assert_array_equal(fitted.classes_[probability.argmax(axis=1)], fitted.predict(X))
 
 
-@pytest.mark.parametrize("Machine", [LapESVC, LapERLSClassifier])
+@pytest.mark.parametrize("Model", [LapESVC, LapERLSClassifier])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_probabilities_are_about_right_where_classes_overlap(Machine, weight):
+def test_probabilities_are_about_right_where_classes_overlap(Model, weight):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 400)
     X = rng.normal(size=(400, 2)) + truth[:, None]
     y = np.full(400, -1)
     y[:80] = truth[:80]
-    fitted = Machine(gamma=0.3, C=1.0, reg_labeled=1.0, reg_manifold=weight).fit(X, y)
+    fitted = Model(gamma=0.3, C=1.0, reg_labeled=1.0, reg_manifold=weight).fit(X, y)
     probability = fitted.predict_proba(X[80:])
     correct = probability.argmax(axis=1) == truth[80:]
     assert abs(probability.max(axis=1).mean() - correct.mean()) < 0.12
@@ -357,12 +355,12 @@ def test_probabilities_are_about_right_where_classes_overlap(Machine, weight):
 
 @every_classifier
 @every_count
-def test_several_classes_are_the_binary_problems_one_by_one(machine, k):
+def test_several_classes_are_the_binary_problems_one_by_one(model, k):
     X, y, _ = rows(n_classes=4, n_labelled=24)
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k)
-    together = clone(machine).fit(X, y)
+    model = clone(model).set_params(**MILD, n_eigenvectors=k)
+    together = clone(model).fit(X, y)
     for c in range(4):
-        alone = clone(machine).fit(X, np.where(y == -1, -1, (y == c).astype(int)))
+        alone = clone(model).fit(X, np.where(y == -1, -1, (y == c).astype(int)))
         np.testing.assert_allclose(
             together.decision_function(X)[:, c], alone.decision_function(X), atol=2e-4
         )
@@ -371,66 +369,64 @@ def test_several_classes_are_the_binary_problems_one_by_one(machine, k):
 # ---------------------------------------------------------------- weights
 
 
-@every_machine
+@every_model
 @every_count
-def test_weights_scale_the_pull_of_labels(machine, k):
-    X, y, _ = data_for(machine)
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k)
-    doubled = clone(machine).fit(X, y, sample_weight=np.full(len(X), 2.0))
-    firm = clone(machine).set_params(reg_labeled=100.0).fit(X, y)
-    plain = clone(machine).fit(X, y)
+def test_weights_scale_the_pull_of_labels(model, k):
+    X, y, _ = data_for(model)
+    model = clone(model).set_params(**MILD, n_eigenvectors=k)
+    doubled = clone(model).fit(X, y, sample_weight=np.full(len(X), 2.0))
+    firm = clone(model).set_params(reg_labeled=100.0).fit(X, y)
+    plain = clone(model).fit(X, y)
     np.testing.assert_allclose(values_of(doubled, X), values_of(firm, X), atol=1e-9)
     assert np.abs(values_of(plain, X) - values_of(firm, X)).max() > 1e-3
 
 
-@every_machine
+@every_model
 @every_count
 @pytest.mark.parametrize("manifold_weight", [0.0, 0.5])
-def test_weight_zero_takes_the_label_away(machine, k, manifold_weight):
-    X, y, _ = data_for(machine)
+def test_weight_zero_takes_the_label_away(model, k, manifold_weight):
+    X, y, _ = data_for(model)
     weights = np.ones(len(X))
     weights[4:8] = 0.0
     weights[40:] = 17.0  # of rows without a label: not used
     other = y.copy()
-    other[4:8] = -1 if is_classifier(machine) else np.nan
-    machine = clone(machine).set_params(
-        **{**MILD, "reg_manifold": manifold_weight}, n_eigenvectors=k
-    )
-    weighted = clone(machine).fit(X, y, sample_weight=weights)
+    other[4:8] = -1 if is_classifier(model) else np.nan
+    model = clone(model).set_params(**{**MILD, "reg_manifold": manifold_weight}, n_eigenvectors=k)
+    weighted = clone(model).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(
-        values_of(weighted, X), values_of(clone(machine).fit(X, other), X), atol=1e-9
+        values_of(weighted, X), values_of(clone(model).fit(X, other), X), atol=1e-9
     )
 
 
 @every_classifier
 @every_count
-def test_balanced_class_weight_is_the_weight_of_the_rows(machine, k):
+def test_balanced_class_weight_is_the_weight_of_the_rows(model, k):
     X, y, truth = rows(n_labelled=15)
     y[np.flatnonzero(y == 1)[2:]] = -1
     counts = np.array([(y == 0).sum(), (y == 1).sum()])
     by_class = counts.sum() / (2 * counts)
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k)
-    balanced = clone(machine).set_params(class_weight="balanced").fit(X, y)
-    given = clone(machine).set_params(class_weight=dict(enumerate(by_class))).fit(X, y)
-    expected = clone(machine).fit(X, y, sample_weight=by_class[truth]).decision_function(X)
+    model = clone(model).set_params(**MILD, n_eigenvectors=k)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    given = clone(model).set_params(class_weight=dict(enumerate(by_class))).fit(X, y)
+    expected = clone(model).fit(X, y, sample_weight=by_class[truth]).decision_function(X)
     np.testing.assert_allclose(balanced.decision_function(X), expected, atol=1e-9)
     np.testing.assert_allclose(given.decision_function(X), expected, atol=1e-9)
-    assert np.abs(clone(machine).fit(X, y).decision_function(X) - expected).max() > 1e-3
+    assert np.abs(clone(model).fit(X, y).decision_function(X) - expected).max() > 1e-3
 
 
 # ---------------------------------------------------------------- a life of refits
 
 
-@every_machine
+@every_model
 @every_count
-def test_added_labels_equal_a_fresh_fit(machine, k):
-    X, y, truth = data_for(machine, n_classes=3)
-    machine = clone(machine).set_params(**MILD, n_eigenvectors=k, graph=KNNGraph(7))
-    grown = clone(machine).fit(X, y)
+def test_added_labels_equal_a_fresh_fit(model, k):
+    X, y, truth = data_for(model, n_classes=3)
+    model = clone(model).set_params(**MILD, n_eigenvectors=k, graph=KNNGraph(7))
+    grown = clone(model).fit(X, y)
     graph = grown.graph_
     assert grown.add_labels([50, 60], truth[[50, 60]]) is grown
     y[[50, 60]] = truth[[50, 60]]
-    fresh = clone(machine).fit(X, y)
+    fresh = clone(model).fit(X, y)
     np.testing.assert_allclose(values_of(grown, X), values_of(fresh, X), atol=2e-4)
     np.testing.assert_array_equal(grown.transduction_[[50, 60]], truth[[50, 60]])
     assert grown.graph_ is graph
@@ -461,9 +457,9 @@ def test_fit_does_not_change_what_it_is_given():
     X, y, _ = rows()
     K = gaussian(X, X, 0.3)
     graph, copies = KNNGraph(4), (X.copy(), y.copy(), K.copy())
-    for machine in (LapESVC(graph=graph, n_eigenvectors=5), LapERLSClassifier(graph=graph)):
-        machine.fit(X, y)
-        clone(machine).set_params(kernel="precomputed").fit(K, y)
+    for model in (LapESVC(graph=graph, n_eigenvectors=5), LapERLSClassifier(graph=graph)):
+        model.fit(X, y)
+        clone(model).set_params(kernel="precomputed").fit(K, y)
     assert not hasattr(graph, "affinity_")
     for now, then in zip((X, y, K), copies, strict=True):
         np.testing.assert_array_equal(now, then)
@@ -506,7 +502,7 @@ def test_little_memory_takes_the_iterative_way_and_agrees():
 
 
 @every_count
-def test_little_memory_for_support_vectors_gives_the_same_machine(k, monkeypatch):
+def test_little_memory_for_support_vectors_gives_the_same_model(k, monkeypatch):
     monkeypatch.setattr(svr, "_WORKING_SET", 32)
     X, y, _ = rows(n=300, n_labelled=30)
     options = {**MILD, "n_eigenvectors": k, "tol": 1e-5}
@@ -535,33 +531,33 @@ def test_fit_forgets_what_it_does_not_make():
     assert not hasattr(model, "virtual_targets_")
 
 
-@every_machine
-def test_exact_graph_kernel_without_a_matrix(machine, monkeypatch):
+@every_model
+def test_exact_graph_kernel_without_a_matrix(model, monkeypatch):
     # As for more rows than a dense matrix is made for.
-    X, y, _ = data_for(machine)
-    machine = clone(machine).set_params(**MILD)
-    expected = values_of(clone(machine).fit(X, y), X)
+    X, y, _ = data_for(model)
+    model = clone(model).set_params(**MILD)
+    expected = values_of(clone(model).fit(X, y), X)
     monkeypatch.setattr(embedded, "DENSE_ROWS", 0)
     monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
-    found = clone(machine).fit(X, y)
+    found = clone(model).fit(X, y)
     np.testing.assert_allclose(values_of(found, X), expected, atol=1e-3)
-    unknown = y == -1 if is_classifier(machine) else np.isnan(y)
-    if not is_classifier(machine):
+    unknown = y == -1 if is_classifier(model) else np.isnan(y)
+    if not is_classifier(model):
         np.testing.assert_allclose(found.transduction_[unknown], expected[unknown], atol=1e-3)
 
 
 # ---------------------------------------------------------------- telling
 
 
-@every_machine
+@every_model
 @every_count
-def test_verbose_writes_to_the_error_stream_only(machine, k, capsys):
-    X, y, _ = data_for(machine)
-    clone(machine).set_params(n_eigenvectors=k, verbose=1).fit(X, y)
+def test_verbose_writes_to_the_error_stream_only(model, k, capsys):
+    X, y, _ = data_for(model)
+    clone(model).set_params(n_eigenvectors=k, verbose=1).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert "objective" in err
-    clone(machine).set_params(n_eigenvectors=k).fit(X, y)
+    clone(model).set_params(n_eigenvectors=k).fit(X, y)
     assert capsys.readouterr() == ("", "")
 
 
@@ -582,24 +578,24 @@ def test_callback_sees_every_step_and_stops_the_solver(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "machine",
+    "model",
     [LapESVC(max_iter=1, tol=1e-9, n_eigenvectors=10),
      LapERLSClassifier(max_iter=1, tol=1e-13, solver="cg", n_eigenvectors=10)],
 )  # fmt: skip
-def test_not_converged_says_so_at_the_call_of_fit(machine, monkeypatch):
+def test_not_converged_says_so_at_the_call_of_fit(model, monkeypatch):
     monkeypatch.setattr(svr, "_WORKING_SET", 8)
     X, y, _ = rows()
     with pytest.warns(ConvergenceWarning, match="Not converged after 1 iterations") as caught:
-        machine.fit(X, y)
+        model.fit(X, y)
     assert caught[0].filename == __file__
-    assert machine.result_.status == "not_converged"
-    assert machine.result_.gap > 0
+    assert model.result_.status == "not_converged"
+    assert model.result_.gap > 0
 
 
 def test_no_warning_in_the_plain_case():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for machine in (*CLASSIFIERS, *REGRESSORS):
-            X, y, _ = data_for(machine)
+        for model in (*CLASSIFIERS, *REGRESSORS):
+            X, y, _ = data_for(model)
             for k in (None, 10):
-                clone(machine).set_params(n_eigenvectors=k).fit(X, y).predict(X)
+                clone(model).set_params(n_eigenvectors=k).fit(X, y).predict(X)

@@ -1,4 +1,4 @@
-"""The Laplacian machines over landmarks, against dense references written out here."""
+"""The Laplacian estimators over landmarks, against dense references written out here."""
 
 import tracemalloc
 from functools import partial
@@ -27,7 +27,7 @@ from lapwing.spaces.kmeans import kmeans_landmarks
 
 GAMMA = 1.5
 WEIGHTS = {"reg_ambient": 1e-2, "reg_manifold": 0.5}
-MACHINES = {
+ESTIMATORS = {
     "squared_hinge": LapSVC(**WEIGHTS, gamma=GAMMA),
     "hinge": LapSVC("hinge", **WEIGHTS, gamma=GAMMA),
     "squared": LapRLSClassifier(**WEIGHTS, gamma=GAMMA),
@@ -39,7 +39,7 @@ CHOOSERS = {
     "squared": LapRLSClassifierCV,
     "numbers": LapRLSRegressorCV,
 }
-every_machine = pytest.mark.parametrize("name", list(MACHINES))
+every_estimator = pytest.mark.parametrize("name", list(ESTIMATORS))
 
 
 def moons(n=80, n_labelled=12, seed=0):
@@ -125,8 +125,10 @@ def test_least_squares_solve_the_normal_equations(name, power, normalized, inter
     X, y, _ = task(name)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     graph = KNNGraph(6, power=power, normalized=normalized)
-    machine = clone(MACHINES[name]).set_params(n_landmarks=12, graph=graph, fit_intercept=intercept)
-    model = machine.fit(X, y, sample_weight=weights)
+    estimator = clone(ESTIMATORS[name]).set_params(
+        n_landmarks=12, graph=graph, fit_intercept=intercept
+    )
+    model = estimator.fit(X, y, sample_weight=weights)
     labelled, targets, w, S = dense(model, y, weights)
     Z = model.landmarks_
     K_mm, Phi = gaussian(Z, Z), np.column_stack([gaussian(X, Z), np.ones(len(X))])
@@ -151,7 +153,7 @@ def test_squared_hinge_has_no_slope_left(power, intercept):
     X, y, _ = moons()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     options = {"n_landmarks": 12, "graph": KNNGraph(6, power=power), "fit_intercept": intercept}
-    model = clone(MACHINES["squared_hinge"]).set_params(**options)
+    model = clone(ESTIMATORS["squared_hinge"]).set_params(**options)
     model.fit(X, y, sample_weight=weights)
     labelled, targets, w, S = dense(model, y, weights)
     K_nm, beta = gaussian(X, model.landmarks_), model.dual_coef_[0]
@@ -178,7 +180,7 @@ def test_no_function_of_the_landmarks_is_better(name, case):
     graph = KNNGraph(6, power=3 if case == "power" else 1).fit(X)
     rows = sp.csr_matrix(X) if case == "sparse" else X
     given = graph.affinity_ if case == "sparse" else graph
-    model = clone(MACHINES[name]).set_params(n_landmarks=14, graph=given).fit(rows, y)
+    model = clone(ESTIMATORS[name]).set_params(n_landmarks=14, graph=given).fit(rows, y)
     n_columns = 3 if case == "three classes" else 1
     assert model.dual_coef_.shape == (n_columns, 14)
     assert model.landmarks_.shape == (14, 2)
@@ -192,12 +194,14 @@ def test_no_function_of_the_landmarks_is_better(name, case):
     assert np.mean(model.transduction_ == truth) > 0.85
 
 
-@every_machine
+@every_estimator
 def test_precomputed_kernel_has_landmarks_among_its_rows(name):
     X, y, _ = task(name)
     K, graph = gaussian(X, X), KNNGraph(6, normalized=name != "numbers").fit(X)
-    machine = clone(MACHINES[name]).set_params(kernel="precomputed", n_landmarks=10, graph=graph)
-    model = machine.fit(K, y)
+    estimator = clone(ESTIMATORS[name]).set_params(
+        kernel="precomputed", n_landmarks=10, graph=graph
+    )
+    model = estimator.fit(K, y)
     rows = model.support_
     assert len(rows) == 10
     assert model.dual_coef_.shape == (1, 80)
@@ -213,23 +217,23 @@ def test_precomputed_kernel_has_landmarks_among_its_rows(name):
 
 def test_weights_of_classes_are_weights_of_their_rows():
     X, y, _ = moons()
-    machine = clone(MACHINES["squared_hinge"]).set_params(n_landmarks=10)
-    by_class = clone(machine).set_params(class_weight={0: 1.0, 1: 3.0}).fit(X, y)
-    by_row = clone(machine).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    estimator = clone(ESTIMATORS["squared_hinge"]).set_params(n_landmarks=10)
+    by_class = clone(estimator).set_params(class_weight={0: 1.0, 1: 3.0}).fit(X, y)
+    by_row = clone(estimator).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     np.testing.assert_allclose(values(by_class, X), values(by_row, X), atol=1e-12)
-    assert np.abs(values(by_row, X) - values(machine.fit(X, y), X)).max() > 1e-3
+    assert np.abs(values(by_row, X) - values(estimator.fit(X, y), X)).max() > 1e-3
 
 
-# ---------------------------------------------------------------- other machines
+# ---------------------------------------------------------------- other estimators
 
 
-@every_machine
-def test_a_landmark_on_each_row_is_the_full_machine(name):
+@every_estimator
+def test_a_landmark_on_each_row_is_the_full_estimator(name):
     X, y, _ = task(name, n=60)
     X = 3 * X  # a kernel that is narrow between the rows has no small eigenvalues to lose
     new = X[::3] + 0.1
-    full = clone(MACHINES[name]).fit(X, y)
-    model = clone(MACHINES[name]).set_params(n_landmarks=60).fit(X, y)
+    full = clone(ESTIMATORS[name]).fit(X, y)
+    model = clone(ESTIMATORS[name]).set_params(n_landmarks=60).fit(X, y)
     np.testing.assert_array_equal(model.landmarks_, X)
     # Features take the root of K_mm: they keep half of the digits that its condition leaves.
     assert np.linalg.cond(gaussian(X, X)) < 1e9
@@ -252,22 +256,22 @@ def test_wide_kernels_lose_what_rounding_would_take():
 def test_repeated_rows_need_one_landmark_each():
     X, y, _ = moons(n=30)
     X, y = np.tile(3 * X, (4, 1)), np.concatenate([y, np.full(90, -1)])
-    model = clone(MACHINES["squared"]).set_params(n_landmarks=50, graph=KNNGraph(8)).fit(X, y)
-    full = clone(MACHINES["squared"]).set_params(graph=KNNGraph(8)).fit(X, y)
+    model = clone(ESTIMATORS["squared"]).set_params(n_landmarks=50, graph=KNNGraph(8)).fit(X, y)
+    full = clone(ESTIMATORS["squared"]).set_params(graph=KNNGraph(8)).fit(X, y)
     np.testing.assert_array_equal(model.landmarks_, X[:30])
     assert model.dual_coef_.shape == (1, 30)
     np.testing.assert_allclose(values(model, X), values(full, X), atol=1e-7)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", "poly"])
-@every_machine
-def test_the_machine_that_chooses_is_the_same_in_a_grid_of_one(name, kernel):
+@every_estimator
+def test_the_estimator_that_chooses_is_the_same_in_a_grid_of_one(name, kernel):
     X, y, _ = task(name)
     graph = KNNGraph(6, normalized=name != "numbers", power=2).fit(X)
     rows = gaussian(X, X) if kernel == "precomputed" else X
     options = {"kernel": kernel, "coef0": 1.0, "n_landmarks": 10, "graph": graph, "gamma": 0.5}
     for a, b in ((1e-2, 0.5), (1e-6, 1.0)):  # the second asks for the digits of a large ratio
-        single = clone(MACHINES[name]).set_params(**options, reg_ambient=a, reg_manifold=b)
+        single = clone(ESTIMATORS[name]).set_params(**options, reg_ambient=a, reg_manifold=b)
         chosen = CHOOSERS[name](**options, reg_ambient=[a], reg_manifold=[b])
         found, expected = values(single.fit(rows, y), rows), values(chosen.fit(rows, y), rows)
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -282,8 +286,8 @@ def test_landmarks_depend_on_the_seed_alone(kernel, source):
     options = {"gamma": GAMMA, "kernel": kernel, "n_landmarks": 8}
 
     def single(seed):
-        machine = LapSVC(**WEIGHTS, **options, random_state=source(seed))
-        return values(machine.fit(rows, y), rows)
+        estimator = LapSVC(**WEIGHTS, **options, random_state=source(seed))
+        return values(estimator.fit(rows, y), rows)
 
     grid = {"reg_ambient": [1e-2], "reg_manifold": [0.5], "random_state": source(3)}
     chosen = LapSVCCV(**options, **grid).fit(rows, y)
@@ -314,9 +318,9 @@ def test_no_landmarks_are_better_than_all_rows(m, gamma, ambient, manifold, powe
     """Of all functions of the space, one of the rows is best: the representer theorem."""
     X, y, _ = moons(n=40)
     options = {"gamma": gamma, "reg_ambient": ambient, "reg_manifold": manifold}
-    machine = clone(MACHINES[name]).set_params(**options, graph=KNNGraph(5, power=power))
-    full = clone(machine).fit(X, y).result_
-    few = clone(machine).set_params(n_landmarks=m).fit(X, y).result_
+    estimator = clone(ESTIMATORS[name]).set_params(**options, graph=KNNGraph(5, power=power))
+    full = clone(estimator).fit(X, y).result_
+    few = clone(estimator).set_params(n_landmarks=m).fit(X, y).result_
     assert few.objective >= full.objective * (1 - 1e-9) - full.gap
     if m == 40:
         # Without its eigenvalues below 1e-12 a function of norm 1/γ_A loses so much at most.
@@ -337,11 +341,11 @@ def test_no_landmarks_are_better_than_all_rows(m, gamma, ambient, manifold, powe
         (81, r"at most the number of rows \(80\); got n_landmarks=81"),
     ],
 )
-@every_machine
+@every_estimator
 def test_number_of_landmarks_out_of_range_is_refused(name, n_landmarks, message):
     X, y, _ = task(name)
     with pytest.raises(ValueError, match=message):
-        clone(MACHINES[name]).set_params(n_landmarks=n_landmarks).fit(X, y)
+        clone(ESTIMATORS[name]).set_params(n_landmarks=n_landmarks).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "cosine"])
@@ -354,73 +358,75 @@ def test_landmarks_are_not_for_linear_kernels(kernel):
 @pytest.mark.parametrize("name", ["squared_hinge", "squared", "numbers"])
 def test_landmarks_leave_nothing_to_iterate(name):
     X, y, _ = task(name)
-    machine = clone(MACHINES[name]).set_params(n_landmarks=10)
+    estimator = clone(ESTIMATORS[name]).set_params(n_landmarks=10)
     with pytest.raises(ValueError, match=r"solver='pcg' does not go with n_landmarks.*'auto'"):
-        clone(machine).set_params(solver="pcg").fit(X, y)
+        clone(estimator).set_params(solver="pcg").fit(X, y)
     solver = "newton" if name == "squared_hinge" else "direct"
-    named, auto = clone(machine).set_params(solver=solver).fit(X, y), machine.fit(X, y)
+    named, auto = clone(estimator).set_params(solver=solver).fit(X, y), estimator.fit(X, y)
     np.testing.assert_array_equal(values(named, X), values(auto, X))
 
 
 def test_rules_for_stopping_are_checked_and_change_nothing():
     X, y, truth = moons()
-    machine = clone(MACHINES["squared_hinge"]).set_params(n_landmarks=10)
-    expected = values(clone(machine).fit(X, y), X)
-    machine.set_params(stopping="mixed")
+    estimator = clone(ESTIMATORS["squared_hinge"]).set_params(n_landmarks=10)
+    expected = values(clone(estimator).fit(X, y), X)
+    estimator.set_params(stopping="mixed")
     with pytest.raises(ValueError, match="pass validation="):
-        clone(machine).fit(X, y)
-    model = machine.fit(X, y, validation=(X[40:], truth[40:]))
+        clone(estimator).fit(X, y)
+    model = estimator.fit(X, y, validation=(X[40:], truth[40:]))
     assert model.result_.status == "converged"
     np.testing.assert_array_equal(values(model, X), expected)
     with pytest.raises(ValueError, match="stopping must be"):
-        machine.set_params(stopping="sometimes").fit(X, y)
+        estimator.set_params(stopping="sometimes").fit(X, y)
 
 
-@pytest.mark.parametrize("machine", [LapSVC(n_landmarks=300), LapSVC(kernel="linear")])
-def test_kernel_values_beyond_double_precision_are_named(machine):
+@pytest.mark.parametrize("estimator", [LapSVC(n_landmarks=300), LapSVC(kernel="linear")])
+def test_kernel_values_beyond_double_precision_are_named(estimator):
     X, truth = load_digits(return_X_y=True)
     X, y = X[:300], np.where(np.arange(300) < 60, truth[:300], -1)
-    machine = clone(machine).set_params(reg_ambient=1e-6, reg_manifold=100.0)
-    if machine.kernel == "linear":
+    estimator = clone(estimator).set_params(reg_ambient=1e-6, reg_manifold=100.0)
+    if estimator.kernel == "linear":
         X = 1e6 * np.hstack([X, X[:, :30]])  # twice the same columns: singular
     else:
-        machine.set_params(kernel="poly", gamma=1.0)
-    machine.set_params(graph=KNNGraph(normalized=False))
+        estimator.set_params(kernel="poly", gamma=1.0)
+    estimator.set_params(graph=KNNGraph(normalized=False))
     with pytest.raises(ValueError, match=r"no solution in double precision.*scale the columns"):
-        machine.fit(X, y)
+        estimator.fit(X, y)
 
 
 # ---------------------------------------------------------------- memory
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-@every_machine
+@every_estimator
 def test_too_little_memory_says_what_would_help(name, kernel):
     X, y, _ = task(name)
     rows = gaussian(X, X) if kernel == "precomputed" else X
-    machine = clone(MACHINES[name]).set_params(kernel=kernel, n_landmarks=30, memory_limit="10kB")
+    estimator = clone(ESTIMATORS[name]).set_params(
+        kernel=kernel, n_landmarks=30, memory_limit="10kB"
+    )
     message = r"n_landmarks=30 with 80 rows needs .* allows 10 kB: lower n_landmarks.*raise"
     with pytest.raises(MemoryError, match=message):
-        machine.fit(rows, y)
-    assert not hasattr(machine, "result_")
+        estimator.fit(rows, y)
+    assert not hasattr(estimator, "result_")
 
 
 @pytest.mark.parametrize(
-    ("machine", "n_labelled"),
+    ("estimator", "n_labelled"),
     [(LapSVC(), 20), (LapSVC("hinge"), 600), (LapRLSClassifier(), 2900)],
 )
-def test_what_is_counted_is_what_is_used(machine, n_labelled):
+def test_what_is_counted_is_what_is_used(estimator, n_labelled):
     X, y, _ = moons(n=3000, n_labelled=n_labelled)
-    machine = clone(machine).set_params(n_landmarks=40, gamma=20.0, graph=KNNGraph().fit(X))
-    machine.fit(X, y)  # imports and caches are not counted
+    estimator = clone(estimator).set_params(n_landmarks=40, gamma=20.0, graph=KNNGraph().fit(X))
+    estimator.fit(X, y)  # imports and caches are not counted
     tracemalloc.start()
-    machine.fit(X, y)
+    estimator.fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 3000**2 / 2  # of an n × n matrix
     with pytest.raises(MemoryError):
-        machine.set_params(memory_limit=peak).fit(X, y)
-    machine.set_params(memory_limit=3 * peak).fit(X, y)
+        estimator.set_params(memory_limit=peak).fit(X, y)
+    estimator.set_params(memory_limit=3 * peak).fit(X, y)
 
 
 def test_many_labels_need_room_only_where_the_loss_has_a_hinge():
@@ -438,7 +444,7 @@ def test_many_labels_need_room_only_where_the_loss_has_a_hinge():
 
 @pytest.mark.parametrize("seed", [0, None, "RandomState", "Generator"])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-@every_machine
+@every_estimator
 def test_added_labels_equal_a_fresh_fit(name, kernel, seed):
     X, y, truth = task(name)
     rows = gaussian(X, X) if kernel == "precomputed" else X
@@ -447,8 +453,8 @@ def test_added_labels_equal_a_fresh_fit(name, kernel, seed):
     def state():
         return sources[seed](7) if seed in sources else seed
 
-    machine = clone(MACHINES[name]).set_params(kernel=kernel, n_landmarks=9, graph=KNNGraph(7))
-    grown = clone(machine).set_params(random_state=state()).fit(rows, y)
+    estimator = clone(ESTIMATORS[name]).set_params(kernel=kernel, n_landmarks=9, graph=KNNGraph(7))
+    grown = clone(estimator).set_params(random_state=state()).fit(rows, y)
     before = grown.support_ if kernel == "precomputed" else grown.landmarks_
     new = np.arange(20, 26)
     assert grown.add_labels(new, truth[new]) is grown
@@ -464,15 +470,15 @@ def test_added_labels_equal_a_fresh_fit(name, kernel, seed):
         beta = grown.dual_coef_[:, support] if kernel == "precomputed" else grown.dual_coef_
         check_optimum(grown, loss, gaussian(X, Z), gaussian(Z, Z), beta, y)
     else:
-        fresh = clone(machine).set_params(random_state=state()).fit(rows, y)
+        fresh = clone(estimator).set_params(random_state=state()).fit(rows, y)
         np.testing.assert_allclose(values(grown, rows), values(fresh, rows), atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix, np.float32])
 def test_added_labels_need_no_new_search_for_centres(rows, monkeypatch):
     X, y, truth = moons()
-    machine = clone(MACHINES["squared"]).set_params(n_landmarks=9, random_state=None)
-    grown = machine.fit(rows(X), y)
+    estimator = clone(ESTIMATORS["squared"]).set_params(n_landmarks=9, random_state=None)
+    grown = estimator.fit(rows(X), y)
     searches = []
 
     def search(*arguments):
@@ -488,7 +494,7 @@ def test_added_labels_need_no_new_search_for_centres(rows, monkeypatch):
     assert len(searches) == 2
 
 
-def test_added_labels_keep_the_landmarks_of_the_machine_that_chooses():
+def test_added_labels_keep_the_landmarks_of_the_estimator_that_chooses():
     X, y, truth = moons()
     options = {"reg_ambient": [1e-2, 1.0], "reg_manifold": [0.5], "n_landmarks": 9, "cv": 3}
     model = LapSVCCV(**options, random_state=None).fit(X, y)
@@ -499,34 +505,34 @@ def test_added_labels_keep_the_landmarks_of_the_machine_that_chooses():
 
 def test_a_warm_fit_keeps_the_landmarks_and_another_draws_anew():
     X, y, _ = moons()
-    machine = clone(MACHINES["squared"]).set_params(n_landmarks=9)
-    machine.set_params(random_state=np.random.RandomState(0))
-    first = machine.fit(X, y).landmarks_
-    assert np.abs(machine.fit(X, y).landmarks_ - first).max() > 1e-3
-    machine.set_params(warm_start=True)
-    kept = machine.landmarks_
-    np.testing.assert_array_equal(machine.fit(X, y).landmarks_, kept)
+    estimator = clone(ESTIMATORS["squared"]).set_params(n_landmarks=9)
+    estimator.set_params(random_state=np.random.RandomState(0))
+    first = estimator.fit(X, y).landmarks_
+    assert np.abs(estimator.fit(X, y).landmarks_ - first).max() > 1e-3
+    estimator.set_params(warm_start=True)
+    kept = estimator.landmarks_
+    np.testing.assert_array_equal(estimator.fit(X, y).landmarks_, kept)
 
 
 @pytest.mark.parametrize("solver", ["auto", "pcg"])
 def test_a_warm_fit_may_leave_the_landmarks_behind(solver):
     X, y, _ = moons()
-    model = clone(MACHINES["squared"]).set_params(n_landmarks=9, warm_start=True).fit(X, y)
+    model = clone(ESTIMATORS["squared"]).set_params(n_landmarks=9, warm_start=True).fit(X, y)
     model.set_params(n_landmarks=None, solver=solver, tol=1e-6).fit(X, y)
     assert not hasattr(model, "landmarks_")
     assert model.dual_coef_.shape == (1, 80)
-    fresh = clone(MACHINES["squared"]).fit(X, y)
+    fresh = clone(ESTIMATORS["squared"]).fit(X, y)
     np.testing.assert_allclose(values(model, X), values(fresh, X), atol=1e-4)
     back = model.set_params(n_landmarks=9, solver="auto").fit(X, y)
     assert back.dual_coef_.shape == (1, 9)
 
 
-@every_machine
+@every_estimator
 def test_dense_and_sparse_rows_are_predicted_alike(name):
     X, y, _ = task(name)
     graph = KNNGraph(6, normalized=name != "numbers").fit(X)
-    machine = clone(MACHINES[name]).set_params(n_landmarks=10, graph=graph.affinity_)
-    for model in (clone(machine).fit(X, y), clone(machine).fit(sp.csr_matrix(X), y)):
+    estimator = clone(ESTIMATORS[name]).set_params(n_landmarks=10, graph=graph.affinity_)
+    for model in (clone(estimator).fit(X, y), clone(estimator).fit(sp.csr_matrix(X), y)):
         assert isinstance(model.landmarks_, np.ndarray)
         new = X[::2] + 0.05
         np.testing.assert_allclose(
@@ -536,7 +542,7 @@ def test_dense_and_sparse_rows_are_predicted_alike(name):
 
 def test_probabilities_come_from_values_without_the_own_label():
     X, y, _ = moons(n_labelled=16)
-    model = clone(MACHINES["squared"]).set_params(n_landmarks=10).fit(X, y)
+    model = clone(ESTIMATORS["squared"]).set_params(n_landmarks=10).fit(X, y)
     chosen = LapRLSClassifierCV(
         n_landmarks=10, gamma=GAMMA, reg_ambient=[1e-2], reg_manifold=[0.5]
     ).fit(X, y)

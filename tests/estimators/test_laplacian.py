@@ -1,4 +1,4 @@
-"""The Laplacian machines: equivalences between their ways to the same function."""
+"""The Laplacian models: equivalences between their ways to the same function."""
 
 import importlib
 import warnings
@@ -43,25 +43,23 @@ def iterative(monkeypatch):
     monkeypatch.setattr(manifold, "DENSE_FEATURES", 0)
 
 
-MACHINES = [LapSVC(), LapSVC("hinge"), LapRLSClassifier()]
-every_machine = pytest.mark.parametrize(
-    "machine", MACHINES, ids=["squared_hinge", "hinge", "squared"]
-)
+MODELS = [LapSVC(), LapSVC("hinge"), LapRLSClassifier()]
+every_model = pytest.mark.parametrize("model", MODELS, ids=["squared_hinge", "hinge", "squared"])
 
 
 # ---------------------------------------------------------------- kernels and spaces
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("intercept", [True, False])
-def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(machine, intercept):
+def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(model, intercept):
     X, y, _ = blobs()
     graph = KNNGraph(6).fit(X)
-    machine = clone(machine).set_params(**MODERATE, fit_intercept=intercept, graph=graph)
-    linear = clone(machine).set_params(kernel="linear").fit(X, y)
-    sparse = clone(machine).set_params(kernel="linear", graph=graph.affinity_)
+    model = clone(model).set_params(**MODERATE, fit_intercept=intercept, graph=graph)
+    linear = clone(model).set_params(kernel="linear").fit(X, y)
+    sparse = clone(model).set_params(kernel="linear", graph=graph.affinity_)
     sparse.fit(sp.csr_matrix(X), y)
-    gram = clone(machine).set_params(kernel="precomputed").fit(X @ X.T, y)
+    gram = clone(model).set_params(kernel="precomputed").fit(X @ X.T, y)
     expected = linear.decision_function(X)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X)), expected, atol=1e-8)
     np.testing.assert_allclose(gram.decision_function(X @ X.T), expected, atol=1e-7)
@@ -70,27 +68,27 @@ def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(machine, intercept
     assert gram.dual_coef_.shape == (1, len(X))
 
 
-@every_machine
-def test_more_columns_than_rows_give_the_same_linear_function(machine):
+@every_model
+def test_more_columns_than_rows_give_the_same_linear_function(model):
     X, y, _ = blobs(n=40, d=60)
-    machine = clone(machine).set_params(**MODERATE)
-    linear = clone(machine).set_params(kernel="linear").fit(X, y)
+    model = clone(model).set_params(**MODERATE)
+    linear = clone(model).set_params(kernel="linear").fit(X, y)
     graph = KNNGraph().fit(X)
-    gram = clone(machine).set_params(kernel="precomputed", graph=graph).fit(X @ X.T, y)
+    gram = clone(model).set_params(kernel="precomputed", graph=graph).fit(X @ X.T, y)
     assert linear.result_.solver == "eliminate"
     np.testing.assert_allclose(
         linear.decision_function(X), gram.decision_function(X @ X.T), atol=1e-7
     )
 
 
-@every_machine
-def test_rbf_equals_its_gram_matrix_with_the_graph_of_the_rows(machine):
+@every_model
+def test_rbf_equals_its_gram_matrix_with_the_graph_of_the_rows(model):
     X, y, _ = blobs()
     new = X[:20] + 0.1
     graph = KNNGraph(6, power=2).fit(X)
-    machine = clone(machine).set_params(**MODERATE, graph=graph)
-    direct = clone(machine).set_params(gamma=0.3).fit(X, y)
-    gram = clone(machine).set_params(kernel="precomputed").fit(gaussian(X, X, 0.3), y)
+    model = clone(model).set_params(**MODERATE, graph=graph)
+    direct = clone(model).set_params(gamma=0.3).fit(X, y)
+    gram = clone(model).set_params(kernel="precomputed").fit(gaussian(X, X, 0.3), y)
     np.testing.assert_allclose(
         gram.decision_function(gaussian(new, X, 0.3)), direct.decision_function(new), atol=1e-8
     )
@@ -125,22 +123,20 @@ def test_callable_kernel_equals_the_named_one(kernel):
 # ---------------------------------------------------------------- solvers
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("stored", ["float64", "float32"])
-def test_iterative_path_agrees_with_the_dense_one(
-    machine, normalized, n_classes, stored, iterative
-):
+def test_iterative_path_agrees_with_the_dense_one(model, normalized, n_classes, stored, iterative):
     X, y, _ = blobs(n=300, n_classes=n_classes, n_labelled=20)
     graph = KNNGraph(6, normalized=normalized).fit(X)
-    machine = clone(machine).set_params(**MODERATE, graph=graph, gamma=0.3)
+    model = clone(model).set_params(**MODERATE, graph=graph, gamma=0.3)
     if stored == "float64":
         X = gaussian(X, X, 0.3)
-        machine.set_params(kernel="precomputed")
-    dense = {"hinge": "dual", "squared_hinge": "newton"}.get(machine.get_params().get("loss"))
-    exact = clone(machine).set_params(solver=dense or "direct").fit(X, y)
-    found = clone(machine).set_params(tol=1e-8).fit(X, y)
+        model.set_params(kernel="precomputed")
+    dense = {"hinge": "dual", "squared_hinge": "newton"}.get(model.get_params().get("loss"))
+    exact = clone(model).set_params(solver=dense or "direct").fit(X, y)
+    found = clone(model).set_params(tol=1e-8).fit(X, y)
     assert exact.result_.solver == "eliminate"
     assert found.result_.solver == "manifold_cg"
     assert found.result_.status == "converged"
@@ -150,13 +146,13 @@ def test_iterative_path_agrees_with_the_dense_one(
     np.testing.assert_allclose(found.decision_function(X), exact.decision_function(X), atol=2e-3)
 
 
-@pytest.mark.parametrize("machine", [LapSVC(), LapRLSClassifier()], ids=["svc", "rls"])
+@pytest.mark.parametrize("model", [LapSVC(), LapRLSClassifier()], ids=["svc", "rls"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "cosine", "poly"])
-def test_pcg_agrees_with_the_dense_solver(machine, kernel):
+def test_pcg_agrees_with_the_dense_solver(model, kernel):
     X, y, _ = blobs()
-    machine = clone(machine).set_params(**MODERATE, kernel=kernel, coef0=1.0, gamma=0.2)
-    exact = clone(machine).fit(X, y)
-    found = clone(machine).set_params(solver="pcg", tol=1e-7, max_iter=5000).fit(X, y)
+    model = clone(model).set_params(**MODERATE, kernel=kernel, coef0=1.0, gamma=0.2)
+    exact = clone(model).fit(X, y)
+    found = clone(model).set_params(solver="pcg", tol=1e-7, max_iter=5000).fit(X, y)
     assert found.result_.solver == "pcg"
     assert found.result_.objective == pytest.approx(exact.result_.objective, rel=1e-6)
     np.testing.assert_allclose(found.decision_function(X), exact.decision_function(X), atol=2e-3)
@@ -168,7 +164,7 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
     storage, solver, iterative, monkeypatch
 ):
     X, y, _ = blobs(n=700, n_labelled=20)
-    machine = LapSVC(**MODERATE, solver=solver, tol=1e-6, max_iter=3000)
+    model = LapSVC(**MODERATE, solver=solver, tol=1e-6, max_iter=3000)
     exact = LapSVC(**MODERATE, solver="newton").fit(X, y)
     chosen = []
 
@@ -179,8 +175,8 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(
     for module in (manifold, base):
         monkeypatch.setattr(module, "choose_storage", choose)
     if solver == "pcg":  # no room for float64, so that the choice is asked for
-        machine.set_params(memory_limit=1)
-    found = machine.fit(X, y)
+        model.set_params(memory_limit=1)
+    found = model.fit(X, y)
     assert chosen == [storage]
     assert found.result_.objective == pytest.approx(exact.result_.objective, rel=1e-4)
     np.testing.assert_allclose(found.decision_function(X), exact.decision_function(X), atol=2e-2)
@@ -205,7 +201,7 @@ def test_small_memory_limit_computes_tiles_instead_of_storing(iterative):
         assert asked["storage"] == "float64"
 
 
-# ---------------------------------------------------------------- known machines
+# ---------------------------------------------------------------- known models
 
 
 def test_least_squares_without_manifold_term_is_kernel_ridge():
@@ -223,7 +219,7 @@ def test_least_squares_without_manifold_term_is_kernel_ridge():
 
 def test_kernel_ridge_with_little_regularization():
     # Kernel values must be known far better than the regularisation is small
-    # because the supervised machine computes them in single precision.
+    # because the supervised model computes them in single precision.
     X, _, _ = blobs(n=80)
     X *= 0.3
     y = np.where(np.arange(80) < 40, np.sin(5 * X[:, 0]), np.nan)
@@ -245,30 +241,30 @@ def test_hinge_without_manifold_term_is_svc(reg_ambient):
     np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
 
 
-@every_machine
-def test_several_classes_are_the_binary_problems_one_by_one(machine):
+@every_model
+def test_several_classes_are_the_binary_problems_one_by_one(model):
     X, y, _ = blobs(n_classes=4, n_labelled=24)
-    machine = clone(machine).set_params(**MODERATE)
-    together = clone(machine).fit(X, y)
+    model = clone(model).set_params(**MODERATE)
+    together = clone(model).fit(X, y)
     assert together.decision_function(X).shape == (len(X), 4)
     for k in range(4):
         one = np.where(y == -1, -1, (y == k).astype(int))
-        alone = clone(machine).fit(X, one)
+        alone = clone(model).fit(X, one)
         np.testing.assert_allclose(
             together.decision_function(X)[:, k], alone.decision_function(X), atol=1e-8
         )
 
 
-@every_machine
-def test_weight_two_counts_the_loss_twice_and_leaves_the_graph_alone(machine):
+@every_model
+def test_weight_two_counts_the_loss_twice_and_leaves_the_graph_alone(model):
     X, y, _ = blobs()
     weights = np.ones(len(X))
     weights[np.flatnonzero(y != -1)[:5]] = 2.0
     weights[y == -1] = 17.0  # not used
-    fitted = clone(machine).set_params(**MODERATE, gamma=0.3).fit(X, y, sample_weight=weights)
+    fitted = clone(model).set_params(**MODERATE, gamma=0.3).fit(X, y, sample_weight=weights)
     labelled = np.flatnonzero(y != -1)
     L = fitted.graph_.laplacian_ @ np.eye(len(X))
-    loss = machine.get_params().get("loss", "squared")
+    loss = model.get_params().get("loss", "squared")
     problem = reference.Problem(
         gaussian(X, X, 0.3), L, labelled, 2.0 * y[labelled] - 1, weights[labelled], loss,
         1e-2, 1.0, True,
@@ -276,28 +272,28 @@ def test_weight_two_counts_the_loss_twice_and_leaves_the_graph_alone(machine):
     best, f = reference.minimum(problem)
     assert fitted.result_.objective == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(fitted.decision_function(X), f, atol=1e-4)
-    plain = clone(machine).set_params(**MODERATE, gamma=0.3).fit(X, y)
+    plain = clone(model).set_params(**MODERATE, gamma=0.3).fit(X, y)
     assert abs(plain.result_.objective - best) > 1e-3 * best
     np.testing.assert_array_equal(
         plain.graph_.affinity_.toarray(), fitted.graph_.affinity_.toarray()
     )
 
 
-@every_machine
-def test_balanced_class_weight_is_the_weight_of_the_rows(machine):
+@every_model
+def test_balanced_class_weight_is_the_weight_of_the_rows(model):
     X, y, truth = blobs(n_labelled=15)
     y[np.flatnonzero(y == 1)[2:]] = -1
     counts = np.array([(y == 0).sum(), (y == 1).sum()])
     assert counts[0] != counts[1]
     weights = (counts.sum() / (2 * counts))[truth]
-    machine = clone(machine).set_params(**MODERATE)
-    balanced = clone(machine).set_params(class_weight="balanced").fit(X, y)
-    by_hand = clone(machine).fit(X, y, sample_weight=weights)
-    given = clone(machine).set_params(class_weight=dict(enumerate(counts.sum() / (2 * counts))))
+    model = clone(model).set_params(**MODERATE)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    by_hand = clone(model).fit(X, y, sample_weight=weights)
+    given = clone(model).set_params(class_weight=dict(enumerate(counts.sum() / (2 * counts))))
     expected = by_hand.decision_function(X)
     np.testing.assert_allclose(balanced.decision_function(X), expected, atol=1e-9)
     np.testing.assert_allclose(given.fit(X, y).decision_function(X), expected, atol=1e-9)
-    plain = clone(machine).fit(X, y).decision_function(X)
+    plain = clone(model).fit(X, y).decision_function(X)
     assert np.abs(plain - expected).max() > 1e-3
 
 
@@ -336,13 +332,13 @@ def test_validation_rows_stop_the_solver(stopping, n_classes):
     X, y, _ = blobs(n=400, n_classes=n_classes)
     X_v, _, truth_v = blobs(n=60, n_classes=n_classes, seed=0)
     options = {"solver": "pcg", "reg_ambient": 1e-6, "tol": 1e-10, "max_iter": 400}
-    machine = LapRLSClassifier(**options, stopping=stopping)
-    machine.fit(X, y, validation=(X_v, truth_v))
-    assert machine.result_.status == "stopped_early"
-    assert "validation error" in machine.result_.message
-    assert ("decisions" in machine.result_.message) == (stopping == "mixed")
+    model = LapRLSClassifier(**options, stopping=stopping)
+    model.fit(X, y, validation=(X_v, truth_v))
+    assert model.result_.status == "stopped_early"
+    assert "validation error" in model.result_.message
+    assert ("decisions" in model.result_.message) == (stopping == "mixed")
     with pytest.raises(ValueError, match="validation="):
-        machine.fit(X, y)
+        model.fit(X, y)
 
 
 def test_unknown_stopping_rule_is_refused():
@@ -359,12 +355,12 @@ def test_callback_stops_the_solver_and_sees_every_step():
         seen.append(step.iteration)
         return step.iteration == 3
 
-    machine = LapSVC(solver="pcg", tol=1e-12, callback=stop_at_three).fit(X, y)
-    assert machine.result_.status == "interrupted"
-    assert "callback" in machine.result_.message
+    model = LapSVC(solver="pcg", tol=1e-12, callback=stop_at_three).fit(X, y)
+    assert model.result_.status == "interrupted"
+    assert "callback" in model.result_.message
     assert seen == [1, 2, 3]
-    assert machine.n_iter_ == 3
-    assert [entry["iteration"] for entry in machine.result_.history] == seen
+    assert model.n_iter_ == 3
+    assert [entry["iteration"] for entry in model.result_.history] == seen
 
 
 @pytest.mark.parametrize("solver", ["newton", "pcg", "auto"])
@@ -381,19 +377,19 @@ def test_verbose_writes_to_the_error_stream_only(solver, capsys, iterative):
 # ---------------------------------------------------------------- life of an estimator
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("path", ["dense", "iterative"])
-def test_added_labels_equal_a_fresh_fit(machine, path, monkeypatch):
+def test_added_labels_equal_a_fresh_fit(model, path, monkeypatch):
     if path == "iterative":
         monkeypatch.setattr(manifold, "DENSE_ROWS", 0)
     X, y, truth = blobs(n=200, n_classes=3, n_labelled=12)
     new = np.flatnonzero(y == -1)[:6]
-    machine = clone(machine).set_params(**MODERATE, tol=1e-8, graph=KNNGraph(7))
-    grown = clone(machine).fit(X, y)
+    model = clone(model).set_params(**MODERATE, tol=1e-8, graph=KNNGraph(7))
+    grown = clone(model).fit(X, y)
     graph = grown.graph_
     assert grown.add_labels(new, truth[new]) is grown
     y[new] = truth[new]
-    fresh = clone(machine).fit(X, y)
+    fresh = clone(model).fit(X, y)
     tolerance = 1e-9 if path == "dense" else 2e-3
     np.testing.assert_allclose(
         grown.decision_function(X), fresh.decision_function(X), atol=tolerance
@@ -422,30 +418,30 @@ def test_warm_start_begins_at_the_last_solution(solver, iterative, monkeypatch):
     module = importlib.import_module("lapwing.solvers.manifold_cg")
     monkeypatch.setattr(module, "N_LANDMARKS", 10)
     X, y, _ = blobs(n=300)
-    machine = LapRLSClassifier(**MODERATE, solver=solver, tol=1e-5, warm_start=True).fit(X, y)
-    first, cold = machine.decision_function(X), machine.result_
-    machine.fit(X, y)
+    model = LapRLSClassifier(**MODERATE, solver=solver, tol=1e-5, warm_start=True).fit(X, y)
+    first, cold = model.decision_function(X), model.result_
+    model.fit(X, y)
     assert cold.history[0]["objective"] > 1.01 * cold.objective
-    assert machine.result_.history[0]["objective"] < (1 + 1e-4) * cold.objective
-    assert machine.n_iter_ <= cold.n_iter
-    np.testing.assert_allclose(machine.decision_function(X), first, atol=2e-2)
+    assert model.result_.history[0]["objective"] < (1 + 1e-4) * cold.objective
+    assert model.n_iter_ <= cold.n_iter
+    np.testing.assert_allclose(model.decision_function(X), first, atol=2e-2)
 
 
 def test_warm_start_on_other_rows_starts_anew():
     X, y, _ = blobs()
-    machine = LapSVC(**MODERATE, solver="pcg", warm_start=True).fit(X, y)
+    model = LapSVC(**MODERATE, solver="pcg", warm_start=True).fit(X, y)
     other, labels, _ = blobs(n=80, seed=3)
     fresh = LapSVC(**MODERATE, solver="pcg").fit(other, labels)
     np.testing.assert_array_equal(
-        machine.fit(other, labels).decision_function(other), fresh.decision_function(other)
+        model.fit(other, labels).decision_function(other), fresh.decision_function(other)
     )
 
 
-@every_machine
-def test_same_call_gives_the_same_bits(machine, iterative):
+@every_model
+def test_same_call_gives_the_same_bits(model, iterative):
     X, y, _ = blobs(n=600, n_classes=3, n_labelled=20)
-    machine = clone(machine).set_params(**MODERATE, random_state=3)
-    first, second = (clone(machine).fit(X, y).decision_function(X) for _ in range(2))
+    model = clone(model).set_params(**MODERATE, random_state=3)
+    first, second = (clone(model).fit(X, y).decision_function(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -495,10 +491,10 @@ def test_grid_search_with_a_precomputed_kernel_cuts_rows_and_columns():
 # ---------------------------------------------------------------- what is stored
 
 
-@every_machine
-def test_fitted_attributes(machine):
+@every_model
+def test_fitted_attributes(model):
     X, y, truth = blobs(n_classes=3)
-    fitted = clone(machine).fit(X, y)
+    fitted = clone(model).fit(X, y)
     assert fitted.dual_coef_.shape == (3, len(X))
     assert fitted.intercept_.shape == (3,)
     np.testing.assert_array_equal(fitted.classes_, [0, 1, 2])
@@ -514,11 +510,11 @@ def test_fitted_attributes(machine):
     assert fitted.score(X, truth) == np.mean(fitted.predict(X) == truth)
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_sum_to_one_and_agree_with_the_decision(machine, n_classes):
+def test_probabilities_sum_to_one_and_agree_with_the_decision(model, n_classes):
     X, y, _ = blobs(n=150, n_classes=n_classes, n_labelled=20)
-    fitted = clone(machine).fit(X, y)
+    fitted = clone(model).fit(X, y)
     probability = fitted.predict_proba(X)
     assert probability.shape == (len(X), n_classes)
     assert (probability >= 0).all()

@@ -81,7 +81,7 @@ def convex_optimum(K, model, lam, targets, weights):
 
 
 def lapsvc(model, lam, **options):
-    """The machine that the path is at λ."""
+    """The model that the path is at λ."""
     kernel = {name: getattr(model, name) for name in ("kernel", "gamma", "degree", "coef0")}
     return LapSVC(
         reg_ambient=lam * model.rho / 2.0, reg_manifold=lam / 2.0, loss="hinge",
@@ -90,7 +90,7 @@ def lapsvc(model, lam, **options):
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- the machine at every λ
+# ---------------------------------------------------------------- the model at every λ
 
 CASES = {
     "rbf": ({"gamma": 0.5}, {}, {}),
@@ -152,7 +152,7 @@ def test_path_is_the_optimum_and_lapsvc(name, weighted):
         assert objective.sum() / 2.0 == pytest.approx(other.result_.objective, rel=1e-7)
         expected = other.decision_function(X).reshape(N, -1)
         np.testing.assert_allclose(values, expected, atol=1e-5)
-    # What the result says of the chosen machine.
+    # What the result says of the chosen model.
     assert model.result_.status == "converged"
     chosen = lapsvc(model, model.lambda_).fit(X, y, sample_weight=rows)
     assert model.result_.objective == pytest.approx(chosen.result_.objective, rel=1e-7)
@@ -183,7 +183,7 @@ def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(d, normalized):
 
 
 def test_weight_two_is_the_row_twice_in_the_loss_alone():
-    # Not a node more: compare multipliers' bounds and the machine with LapSVC, which is tested.
+    # Not a node more: compare multipliers' bounds and the model with LapSVC, which is tested.
     X, y, _ = blobs()
     weights = np.where(np.arange(N) % 3 == 0, 2.0, 1.0)
     model = LapSVCPath(gamma=0.5, rho=0.1).fit(X, y, sample_weight=weights)
@@ -379,9 +379,9 @@ def test_cross_validated_accuracy_by_separate_fits(n_classes, normalized):
         for train, test in StratifiedKFold(4).split(labelled, y[labelled]):
             held_out = y.copy()
             held_out[labelled[test]] = -1
-            machine = lapsvc(model, lam).fit(X, held_out)
+            separate = lapsvc(model, lam).fit(X, held_out)
             assert len(train) == np.sum(held_out >= 0)
-            right += np.sum(machine.predict(X[labelled[test]]) == y[labelled[test]])
+            right += np.sum(separate.predict(X[labelled[test]]) == y[labelled[test]])
         assert model.cv_accuracy_[place] == right / 24
     assert model.cv_accuracy_[worst] < model.best_score_  # or there was nothing to find
 

@@ -39,7 +39,7 @@ def naive_values(W, y, alpha, weights=None):
     return (1 - alpha) * np.linalg.solve(np.eye(n) - alpha * S, Y)
 
 
-def held_out_values(machine, X, y, **arguments):
+def held_out_values(model, X, y, **arguments):
     """What the temperature is fitted to, with the rows it belongs to."""
     seen = {}
     draw, fit = lgc._held_out_sample, lgc.fit_temperature
@@ -56,7 +56,7 @@ def held_out_values(machine, X, y, **arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lgc, "_held_out_sample", watched_draw)
         patch.setattr(lgc, "fit_temperature", watched_fit)
-        clone(machine).fit(X, y, **arguments)
+        clone(model).fit(X, y, **arguments)
     return seen["index"], seen["held_out"]
 
 
@@ -69,18 +69,18 @@ def held_out_values(machine, X, y, **arguments):
 def test_values_equal_dense_algebra(solver, n_classes, alpha):
     X, y, _ = blobs(n_classes=n_classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = LGCClassifier(alpha, solver=solver, tol=1e-12).fit(X, y, sample_weight=weights)
+    model = LGCClassifier(alpha, solver=solver, tol=1e-12).fit(X, y, sample_weight=weights)
     F = naive_values(KNNGraph().fit(X).affinity_, y, alpha, weights)
     expected = F / F.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(machine.label_distributions_, expected, atol=1e-6)
-    np.testing.assert_allclose(machine.label_distributions_.sum(axis=1), 1.0)
-    np.testing.assert_allclose(machine.class_mass_, F.sum(axis=0) / F.sum())
-    np.testing.assert_array_equal(machine.predict(X), F.argmax(axis=1))
-    np.testing.assert_array_equal(machine.transduction_, np.where(y >= 0, y, F.argmax(axis=1)))
+    np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-6)
+    np.testing.assert_allclose(model.label_distributions_.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.class_mass_, F.sum(axis=0) / F.sum())
+    np.testing.assert_array_equal(model.predict(X), F.argmax(axis=1))
+    np.testing.assert_array_equal(model.transduction_, np.where(y >= 0, y, F.argmax(axis=1)))
     values = expected[:, 1] - expected[:, 0] if n_classes == 2 else expected
-    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-6)
-    assert machine.solver_ == solver
-    assert machine.label_reach_.all()
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-6)
+    assert model.solver_ == solver
+    assert model.label_reach_.all()
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.8, 0.95])
@@ -91,10 +91,10 @@ def test_distributions_are_those_of_scikit_learn(alpha):
         return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
 
     peer = LabelSpreading(kernel=affinity, alpha=alpha, max_iter=5000, tol=1e-14).fit(X, y)
-    machine = LGCClassifier(alpha, graph=affinity(X, X)).fit(X, y)
-    np.testing.assert_allclose(machine.label_distributions_, peer.label_distributions_, atol=1e-9)
+    model = LGCClassifier(alpha, graph=affinity(X, X)).fit(X, y)
+    np.testing.assert_allclose(model.label_distributions_, peer.label_distributions_, atol=1e-9)
     sparse = LGCClassifier(alpha, graph=sp.csr_array(affinity(X, X))).fit(X, y)
-    np.testing.assert_array_equal(sparse.label_distributions_, machine.label_distributions_)
+    np.testing.assert_array_equal(sparse.label_distributions_, model.label_distributions_)
 
 
 def test_iterative_is_direct_on_a_dense_and_a_sparse_graph():
@@ -112,17 +112,17 @@ def test_iterative_is_direct_on_a_dense_and_a_sparse_graph():
 
 def test_automatic_solver_looks_at_the_work_and_the_memory(monkeypatch):
     X, y, _ = blobs()
-    machine = LGCClassifier()
-    assert machine.fit(X, y).solver_ == "direct"
+    model = LGCClassifier()
+    assert model.fit(X, y).solver_ == "direct"
     monkeypatch.setattr("lapwing.plan.lgc.FACTOR_OPERATIONS", 1.0)
-    assert machine.fit(X, y).solver_ == "iterative"
+    assert model.fit(X, y).solver_ == "iterative"
     monkeypatch.undo()
     X, y, _ = blobs(n=2000, d=20)
-    assert machine.set_params(memory_limit="3MB").fit(X, y).solver_ == "iterative"
+    assert model.set_params(memory_limit="3MB").fit(X, y).solver_ == "iterative"
     with pytest.raises(MemoryError, match=r"solver='direct' .* needs .* use solver='iterative'"):
-        machine.set_params(solver="direct").fit(X, y)
+        model.set_params(solver="direct").fit(X, y)
     with pytest.raises(MemoryError, match=r"solver='iterative' .* needs .* fewer unlabelled rows"):
-        machine.set_params(solver="iterative", memory_limit="100kB").fit(X, y)
+        model.set_params(solver="iterative", memory_limit="100kB").fit(X, y)
 
 
 def test_only_the_affinity_of_the_graph_counts():
@@ -147,20 +147,20 @@ def test_two_moons():
     y = np.full(300, -1)
     for c in (0, 1):
         y[np.flatnonzero(truth == c)[:3]] = c
-    machine = LGCClassifier().fit(X, y)
-    assert (machine.transduction_ == truth).mean() > 0.97
-    probability = machine.predict_proba(X)
+    model = LGCClassifier().fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.97
+    probability = model.predict_proba(X)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X))
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X))
 
 
 @every_solver
 @given(order=st.permutations(range(40)))
 def test_the_order_of_rows_means_nothing(solver, order):
     X, y, _ = blobs(n=40, n_labelled=9)
-    machine = LGCClassifier(graph=KNNGraph(4), solver=solver, class_prior="labeled")
-    first = clone(machine).fit(X, y)
-    other = clone(machine).fit(X[order], y[order])
+    model = LGCClassifier(graph=KNNGraph(4), solver=solver, class_prior="labeled")
+    first = clone(model).fit(X, y)
+    other = clone(model).fit(X[order], y[order])
     np.testing.assert_allclose(
         other.label_distributions_, first.label_distributions_[order], atol=1e-7
     )
@@ -207,13 +207,13 @@ def test_values_add_up_to_the_prior(solver, prior):
     mass = F.sum(axis=0)
     if shares is not None:
         F = F * shares / mass
-    machine = LGCClassifier(solver=solver, class_prior=prior).fit(X, y)
-    P = machine.label_distributions_
+    model = LGCClassifier(solver=solver, class_prior=prior).fit(X, y)
+    P = model.label_distributions_
     np.testing.assert_allclose(P, F / F.sum(axis=1, keepdims=True), atol=1e-6)
     scaled = P * F.sum(axis=1, keepdims=True)
     if shares is not None:
         np.testing.assert_allclose(scaled.sum(axis=0) / scaled.sum(), shares, atol=1e-6)
-    np.testing.assert_allclose(machine.class_mass_, mass / mass.sum(), rtol=1e-6)
+    np.testing.assert_allclose(model.class_mass_, mass / mass.sum(), rtol=1e-6)
 
 
 def test_a_prior_helps_where_one_class_floods_the_graph():
@@ -232,10 +232,10 @@ def test_a_class_without_weight_is_told_and_not_divided_by():
     X, y, _ = blobs()
     weights = np.where(y == 2, 0.0, 1.0)
     with pytest.warns(UserWarning, match=r"next to nothing for \[2\].*set class_prior=None"):
-        machine = LGCClassifier(class_prior="equal").fit(X, y, sample_weight=weights)
+        model = LGCClassifier(class_prior="equal").fit(X, y, sample_weight=weights)
     plain = LGCClassifier().fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.label_distributions_, plain.label_distributions_)
-    assert (machine.label_distributions_[:, 2] == 0).all()
+    np.testing.assert_array_equal(model.label_distributions_, plain.label_distributions_)
+    assert (model.label_distributions_[:, 2] == 0).all()
 
 
 # ---------------------------------------------------------------- labels left out
@@ -247,13 +247,13 @@ def test_a_class_without_weight_is_told_and_not_divided_by():
 def test_left_out_labels_are_those_of_refits(solver, n_classes, prior):
     X, y, _ = blobs(n=80, n_classes=n_classes, n_labelled=12)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
-    machine = LGCClassifier(solver=solver, class_prior=prior)
-    index, held_out = held_out_values(machine, X, y, sample_weight=weights)
+    model = LGCClassifier(solver=solver, class_prior=prior)
+    index, held_out = held_out_values(model, X, y, sample_weight=weights)
     np.testing.assert_array_equal(index, np.arange(12))
     for i in range(12):
         without = y.copy()
         without[i] = -1
-        refit = clone(machine).fit(X, without, sample_weight=weights)
+        refit = clone(model).fit(X, without, sample_weight=weights)
         expected = refit.decision_function(X[i : i + 1])[0]
         np.testing.assert_allclose(held_out[i], expected, atol=1e-4)
         if solver == "direct":
@@ -275,12 +275,12 @@ def test_a_label_alone_in_its_part_says_nothing_of_itself(solver):
 @pytest.mark.parametrize(("solver", "most"), [("direct", 500), ("iterative", 50)])
 def test_many_labels_are_sampled_for_the_temperature(solver, most):
     X, _, truth = blobs(n=600)
-    machine = LGCClassifier(solver=solver)
-    index, held_out = held_out_values(machine, X, truth)
+    model = LGCClassifier(solver=solver)
+    index, held_out = held_out_values(model, X, truth)
     assert len(index) == len(held_out) == len(np.unique(index)) == most
-    again, _ = held_out_values(machine, X, truth)
+    again, _ = held_out_values(model, X, truth)
     np.testing.assert_array_equal(index, again)
-    other, _ = held_out_values(machine.set_params(random_state=1), X, truth)
+    other, _ = held_out_values(model.set_params(random_state=1), X, truth)
     assert not np.array_equal(index, other)
     np.testing.assert_array_equal(LGCClassifier(solver=solver).fit(X, truth).transduction_, truth)
 
@@ -297,20 +297,20 @@ def test_parts_without_a_label_get_the_prior(solver, prior, shares):
     X, y, _ = blobs(n=120, n_classes=2, n_labelled=11)  # 6 and 5 labels
     far = np.vstack([X, X + 1000.0])
     labels = np.append(y, np.full(120, -1))
-    machine = LGCClassifier(solver=solver, class_prior=prior)
+    model = LGCClassifier(solver=solver, class_prior=prior)
     with pytest.warns(UserWarning, match="120 rows lie in parts of the graph that no label"):
-        machine.fit(far, labels)
-    np.testing.assert_array_equal(machine.label_reach_, np.repeat([True, False], 120))
-    np.testing.assert_allclose(machine.label_distributions_[120:], [shares] * 120)
-    assert (machine.transduction_[120:] == int(shares[1] > 0.5)).all()
+        model.fit(far, labels)
+    np.testing.assert_array_equal(model.label_reach_, np.repeat([True, False], 120))
+    np.testing.assert_allclose(model.label_distributions_[120:], [shares] * 120)
+    assert (model.transduction_[120:] == int(shares[1] > 0.5)).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        near = clone(machine).fit(X, y)
+        near = clone(model).fit(X, y)
         np.testing.assert_allclose(
-            machine.label_distributions_[:120], near.label_distributions_, atol=1e-7
+            model.label_distributions_[:120], near.label_distributions_, atol=1e-7
         )
-        machine.add_labels([120, 121], [0, 1])
-    assert machine.label_reach_.all()
+        model.add_labels([120, 121], [0, 1])
+    assert model.label_reach_.all()
 
 
 @every_solver
@@ -319,13 +319,13 @@ def test_rows_without_neighbours(solver):
     W[0, 1] = W[1, 0] = W[1, 2] = W[2, 1] = 1.0
     X, y = np.arange(6.0)[:, None], np.array([0, -1, 1, 1, -1, 1])
     with pytest.warns(UserWarning, match="1 rows lie in parts"):
-        machine = LGCClassifier(graph=W, solver=solver).fit(X, y)
-    np.testing.assert_array_equal(machine.label_reach_, [1, 1, 1, 1, 0, 1])
-    np.testing.assert_allclose(machine.label_distributions_[[3, 5]], [[0, 1], [0, 1]], atol=1e-9)
-    np.testing.assert_allclose(machine.label_distributions_[4], [2 / 6, 4 / 6])
-    np.testing.assert_allclose(machine.label_distributions_[1], [0.5, 0.5])
+        model = LGCClassifier(graph=W, solver=solver).fit(X, y)
+    np.testing.assert_array_equal(model.label_reach_, [1, 1, 1, 1, 0, 1])
+    np.testing.assert_allclose(model.label_distributions_[[3, 5]], [[0, 1], [0, 1]], atol=1e-9)
+    np.testing.assert_allclose(model.label_distributions_[4], [2 / 6, 4 / 6])
+    np.testing.assert_allclose(model.label_distributions_[1], [0.5, 0.5])
     mass = naive_values(W, y, 0.99).sum(axis=0)  # a row alone gives 1 - α
-    np.testing.assert_allclose(machine.class_mass_, mass / mass.sum(), rtol=1e-6)
+    np.testing.assert_allclose(model.class_mass_, mass / mass.sum(), rtol=1e-6)
     alone = LGCClassifier(graph=np.zeros((6, 6)), solver=solver)
     with pytest.warns(UserWarning, match="4 rows lie in parts"):
         alone.fit(X, np.array([0, 1, -1, -1, -1, -1]))
@@ -354,16 +354,16 @@ def test_rows_too_far_for_the_iterations_are_told():
 def test_iterations_that_do_not_suffice_are_told():
     X, y, _ = blobs(n=300, n_classes=2, n_labelled=10)
     far = np.vstack([X + 1000.0, X])
-    machine = LGCClassifier(0.9, graph=KNNGraph(4), solver="iterative", max_iter=3)
+    model = LGCClassifier(0.9, graph=KNNGraph(4), solver="iterative", max_iter=3)
     with (
         pytest.warns(ConvergenceWarning, match=r"after 3 products .* raise max_iter \(now 3\)"),
         pytest.warns(UserWarning, match="300 rows lie in parts"),
     ):
-        machine.fit(far, np.append(np.full(300, -1), y))
-    assert machine.n_iter_ == 3
-    assert (machine.label_distributions_ >= 0).all()  # the iterations go below
-    np.testing.assert_array_equal(machine.label_distributions_[:300], 0.5)
-    assert np.isfinite(machine.predict_proba(far)).all()
+        model.fit(far, np.append(np.full(300, -1), y))
+    assert model.n_iter_ == 3
+    assert (model.label_distributions_ >= 0).all()  # the iterations go below
+    np.testing.assert_array_equal(model.label_distributions_[:300], 0.5)
+    assert np.isfinite(model.predict_proba(far)).all()
 
 
 @pytest.mark.parametrize("trouble", ["duplicates", "constant column", "all equal", "scales"])
@@ -381,9 +381,9 @@ def test_awkward_rows_stay_finite(solver, trouble):
         X[:, 1] *= 1e-8
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine = LGCClassifier(solver=solver).fit(X, y)
-    assert np.isfinite(machine.label_distributions_).all()
-    assert np.isfinite(machine.predict_proba(X)).all()
+        model = LGCClassifier(solver=solver).fit(X, y)
+    assert np.isfinite(model.label_distributions_).all()
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize(
@@ -413,18 +413,18 @@ def test_bad_parameters_are_refused_by_name(name, value):
 def test_training_rows_are_found_in_any_order(form):
     X, y, _ = blobs()
     X[np.abs(X) < 0.3] = 0.0
-    machine = LGCClassifier().fit(form(X), y)
-    values = machine.label_distributions_
+    model = LGCClassifier().fit(form(X), y)
+    values = model.label_distributions_
     rows = np.random.default_rng(0).integers(0, len(X), 300)
-    np.testing.assert_array_equal(machine.decision_function(form(X)[rows]), values[rows])
-    np.testing.assert_array_equal(machine.predict(form(X[rows])), values[rows].argmax(axis=1))
-    assert machine.score(form(X), machine.predict(form(X))) == 1.0
+    np.testing.assert_array_equal(model.decision_function(form(X)[rows]), values[rows])
+    np.testing.assert_array_equal(model.predict(form(X[rows])), values[rows].argmax(axis=1))
+    assert model.score(form(X), model.predict(form(X))) == 1.0
     if form is not np.float32:  # dense finds sparse, and the other way round
-        np.testing.assert_array_equal(machine.decision_function(X), values)
-        np.testing.assert_array_equal(machine.decision_function(sp.csr_array(X)), values)
+        np.testing.assert_array_equal(model.decision_function(X), values)
+        np.testing.assert_array_equal(model.decision_function(sp.csr_array(X)), values)
     else:
         np.testing.assert_array_equal(
-            machine.decision_function(X.astype(np.float32).astype(np.float64)), values
+            model.decision_function(X.astype(np.float32).astype(np.float64)), values
         )
 
 
@@ -432,7 +432,7 @@ def test_training_rows_are_found_in_any_order(form):
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
 def test_new_rows_are_refused(form, method):
     X, y, _ = blobs()
-    machine = LGCClassifier().fit(form(X), y)
+    model = LGCClassifier().fit(form(X), y)
     new = X[:10].copy()
     new[[3, 7], 2] = np.nextafter(new[[3, 7], 2], 10.0)
     message = (
@@ -440,15 +440,15 @@ def test_new_rows_are_refused(form, method):
         r".* NFIClassifier, PVMClassifier or LapSVC"
     )
     with pytest.raises(ValueError, match=message):
-        getattr(machine, method)(form(new))
+        getattr(model, method)(form(new))
 
 
 def test_of_equal_rows_the_first_counts():
     X, y = np.array([[0.0], [1.0], [0.0], [2.0]]), np.array([0, -1, 1, 1])
     W = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float)
-    machine = LGCClassifier(graph=W).fit(X, y)
-    np.testing.assert_array_equal(machine.transduction_, [0, 0, 1, 1])
-    np.testing.assert_array_equal(machine.predict(X), [0, 0, 0, 1])
+    model = LGCClassifier(graph=W).fit(X, y)
+    np.testing.assert_array_equal(model.transduction_, [0, 0, 1, 1])
+    np.testing.assert_array_equal(model.predict(X), [0, 0, 0, 1])
 
 
 # ---------------------------------------------------------------- life
@@ -456,13 +456,13 @@ def test_of_equal_rows_the_first_counts():
 
 def test_added_labels_are_those_of_a_new_fit():
     X, y, truth = blobs()
-    machine = LGCClassifier(class_prior="labeled")
-    grown = clone(machine).fit(X, y).add_labels([50, 51], truth[[50, 51]])
+    model = LGCClassifier(class_prior="labeled")
+    grown = clone(model).fit(X, y).add_labels([50, 51], truth[[50, 51]])
     labels = y.copy()
     labels[[50, 51]] = truth[[50, 51]]
-    new = clone(machine).fit(X, labels)
+    new = clone(model).fit(X, labels)
     np.testing.assert_array_equal(grown.label_distributions_, new.label_distributions_)
     np.testing.assert_array_equal(grown.predict_proba(X), new.predict_proba(X))
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)
-    before = clone(machine).fit(X, y)
+    before = clone(model).fit(X, y)
     assert not np.allclose(before.label_distributions_, new.label_distributions_)

@@ -1,4 +1,4 @@
-"""Linear Laplacian machines: a d × d system, and never an n × n matrix."""
+"""Linear Laplacian models: a d × d system, and never an n × n matrix."""
 
 import tracemalloc
 
@@ -146,6 +146,6 @@ def test_which_way_linear_kernels_go(n, d, sparse, solver, expected, monkeypatch
 def test_wide_rows_without_room_for_the_solver_are_refused():
     X = sp.random_array((2000, 20_000), density=1e-3, format="csr", rng=np.random.default_rng(0))
     y = np.where(np.arange(2000) < 10, 1.0, np.nan)
-    for Machine in (LapRLSRegressor, LapSVR):
+    for Model in (LapRLSRegressor, LapSVR):
         with pytest.raises(MemoryError, match=r"needs .*MB.*memory_limit"):
-            Machine(kernel="linear", graph=ring(2000), memory_limit="1MB").fit(X, y)
+            Model(kernel="linear", graph=ring(2000), memory_limit="1MB").fit(X, y)

@@ -65,15 +65,15 @@ def one_column(values):
     return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
 
 
-def watched(machine):
-    """A copy of the machine that keeps the values of labels left out."""
+def watched(model):
+    """A copy of the model that keeps the values of labels left out."""
 
     class Watched(NFIClassifier):
         def _set_fitted(self, rows, targets, solution, **more):
             more |= {"index_": targets.index, "held_out_": solution.held_out}
             return super()._set_fitted(rows, targets, solution, **more)
 
-    return Watched(**machine.get_params())
+    return Watched(**model.get_params())
 
 
 # ---------------------------------------------------------------- values
@@ -84,24 +84,24 @@ def watched(machine):
 def test_landmarks_get_the_values_of_the_dense_objective(n_classes, n_landmarks):
     X, y, _ = blobs(n_classes=n_classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = nfi(n_landmarks).fit(X, y, sample_weight=weights)
-    assert machine.landmarks_.shape == (n_landmarks, 3)
-    np.testing.assert_array_equal(machine.landmarks_[:12], X[:12])
-    f = naive_landmark_values(X, y, machine.landmarks_, weights)
-    np.testing.assert_allclose(machine.coef_.T, one_column(f).reshape(n_landmarks, -1), atol=1e-8)
+    model = nfi(n_landmarks).fit(X, y, sample_weight=weights)
+    assert model.landmarks_.shape == (n_landmarks, 3)
+    np.testing.assert_array_equal(model.landmarks_[:12], X[:12])
+    f = naive_landmark_values(X, y, model.landmarks_, weights)
+    np.testing.assert_allclose(model.coef_.T, one_column(f).reshape(n_landmarks, -1), atol=1e-8)
     new = np.random.default_rng(2).normal(size=(40, 3)) + 0.5
     for rows in (X, new):
-        values = naive_induction(rows, machine.landmarks_, f)
-        np.testing.assert_allclose(machine.decision_function(rows), one_column(values), atol=1e-8)
-        np.testing.assert_array_equal(machine.predict(rows), values.argmax(axis=1))
-    values = naive_induction(X, machine.landmarks_, f)
-    np.testing.assert_array_equal(machine.transduction_, np.where(y >= 0, y, values.argmax(axis=1)))
-    np.testing.assert_allclose(machine.class_mass_, values.sum(axis=0) / values.sum())
+        values = naive_induction(rows, model.landmarks_, f)
+        np.testing.assert_allclose(model.decision_function(rows), one_column(values), atol=1e-8)
+        np.testing.assert_array_equal(model.predict(rows), values.argmax(axis=1))
+    values = naive_induction(X, model.landmarks_, f)
+    np.testing.assert_array_equal(model.transduction_, np.where(y >= 0, y, values.argmax(axis=1)))
+    np.testing.assert_allclose(model.class_mass_, values.sum(axis=0) / values.sum())
 
 
 def test_all_rows_as_landmarks_are_the_full_method():
     X, y, _ = blobs(n_classes=2)
-    machine = nfi(1000).fit(X, y)
+    model = nfi(1000).fit(X, y)
     W = gaussian(X, X, GAMMA)
     labelled = np.diag((y >= 0).astype(float))
     L = np.diag(W.sum(axis=1)) - W
@@ -109,46 +109,46 @@ def test_all_rows_as_landmarks_are_the_full_method():
         labelled + LAMBDA * (L + EPSILON * np.eye(90)),
         labelled @ np.where(y == 1, 1.0, -1.0),
     )
-    order = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in machine.landmarks_]
-    np.testing.assert_allclose(machine.coef_[0], f[order], atol=1e-9)
+    order = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in model.landmarks_]
+    np.testing.assert_allclose(model.coef_[0], f[order], atol=1e-9)
     assert sorted(order) == list(range(90))
 
 
 def test_more_labelled_rows_than_landmarks():
     X, y, _ = blobs(n_labelled=40)
-    machine = nfi(10).fit(X, y)
-    np.testing.assert_array_equal(machine.landmarks_, X[:40])
+    model = nfi(10).fit(X, y)
+    np.testing.assert_array_equal(model.landmarks_, X[:40])
     f = naive_landmark_values(X, y, X[:40])
-    np.testing.assert_allclose(machine.coef_.T, f, atol=1e-8)
+    np.testing.assert_allclose(model.coef_.T, f, atol=1e-8)
 
 
 @pytest.mark.parametrize("reg", [1e-8, 1e-3, 1e3])
 @pytest.mark.parametrize("epsilon", [1e-8, 1.0])
 def test_weak_and_strong_graphs(reg, epsilon):
     X, y, _ = blobs()
-    machine = nfi(reg_manifold=reg, epsilon=epsilon).fit(X, y)
-    f = naive_landmark_values(X, y, machine.landmarks_, reg=reg, epsilon=epsilon)
-    np.testing.assert_allclose(machine.coef_.T, f, atol=1e-6)
+    model = nfi(reg_manifold=reg, epsilon=epsilon).fit(X, y)
+    f = naive_landmark_values(X, y, model.landmarks_, reg=reg, epsilon=epsilon)
+    np.testing.assert_allclose(model.coef_.T, f, atol=1e-6)
 
 
 def test_scale_is_the_sum_of_weights_over_that_of_similarities():
     X, y, _ = blobs()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = nfi(reg_manifold="scale", class_weight={0: 1.0, 1: 3.0, 2: 1.0})
-    machine.fit(X, y, sample_weight=weights)
+    model = nfi(reg_manifold="scale", class_weight={0: 1.0, 1: 3.0, 2: 1.0})
+    model.fit(X, y, sample_weight=weights)
     total = (weights * np.where(y == 1, 3.0, 1.0))[:12].sum()
-    expected = total / gaussian(X, machine.landmarks_, GAMMA).sum()
-    assert machine.reg_manifold_ == pytest.approx(expected, rel=1e-10)
-    scaled = clone(machine).fit(X, y, sample_weight=1e6 * weights)
-    np.testing.assert_allclose(scaled.decision_function(X), machine.decision_function(X), atol=1e-9)
+    expected = total / gaussian(X, model.landmarks_, GAMMA).sum()
+    assert model.reg_manifold_ == pytest.approx(expected, rel=1e-10)
+    scaled = clone(model).fit(X, y, sample_weight=1e6 * weights)
+    np.testing.assert_allclose(scaled.decision_function(X), model.decision_function(X), atol=1e-9)
 
 
 def test_local_width():
     X, y, _ = blobs()
-    machine = NFIClassifier(30).fit(X, y)
-    squares = ((X[:, None] - machine.landmarks_[None]) ** 2).sum(axis=2)
+    model = NFIClassifier(30).fit(X, y)
+    squares = ((X[:, None] - model.landmarks_[None]) ** 2).sum(axis=2)
     squares[squares < 1e-14] = np.inf
-    assert machine.kernel_.gamma == pytest.approx(6.0 / np.median(np.sort(squares)[:, 1]))
+    assert model.kernel_.gamma == pytest.approx(6.0 / np.median(np.sort(squares)[:, 1]))
 
 
 def test_two_moons():
@@ -156,13 +156,13 @@ def test_two_moons():
     y = np.full(400, -1)
     for c in (0, 1):
         y[np.flatnonzero(truth == c)[:4]] = c
-    machine = NFIClassifier(100, gamma=100.0).fit(X, y)
-    assert (machine.transduction_ == truth).mean() > 0.95
+    model = NFIClassifier(100, gamma=100.0).fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.95
     X_new, truth_new = make_moons(200, noise=0.06, random_state=7)
-    assert machine.score(X_new, truth_new) > 0.93
-    probability = machine.predict_proba(X_new)
+    assert model.score(X_new, truth_new) > 0.93
+    probability = model.predict_proba(X_new)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X_new))
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X_new))
 
 
 # ---------------------------------------------------------------- weights, priors, held-out values
@@ -172,34 +172,34 @@ def test_two_moons():
 def test_values_add_up_to_the_prior(prior):
     X, y, _ = blobs()
     y[[0, 3, 6]] = -1  # classes of 1, 4 and 4 labels
-    machine = nfi(class_prior=prior).fit(X, y)
-    f = naive_landmark_values(X, y, machine.landmarks_)
-    values = naive_induction(X, machine.landmarks_, f)
+    model = nfi(class_prior=prior).fit(X, y)
+    f = naive_landmark_values(X, y, model.landmarks_)
+    values = naive_induction(X, model.landmarks_, f)
     mass = values.sum(axis=0)
     if prior is not None:
         shares = shares_of(prior, np.array([1, 4, 4]))
         values = values * shares * mass.sum() / mass
         np.testing.assert_allclose(
-            machine.decision_function(X).sum(axis=0) / mass.sum(), shares, atol=1e-9
+            model.decision_function(X).sum(axis=0) / mass.sum(), shares, atol=1e-9
         )
-    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-8)
-    np.testing.assert_allclose(machine.class_mass_, mass / mass.sum(), atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-8)
+    np.testing.assert_allclose(model.class_mass_, mass / mass.sum(), atol=1e-9)
 
 
 @pytest.mark.parametrize("prior", [None, "labeled", "equal", [0.6, 0.3, 0.1]])
 def test_left_out_labels_are_those_of_dense_refits(prior):
     X, y, _ = blobs()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = watched(nfi(class_prior=prior)).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index_, np.arange(12))
+    model = watched(nfi(class_prior=prior)).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(90) == i, -1, y)
-        f = naive_landmark_values(X, without, machine.landmarks_, weights)
+        f = naive_landmark_values(X, without, model.landmarks_, weights)
         if prior is not None:
-            mass = naive_induction(X, machine.landmarks_, f).sum(axis=0)
+            mass = naive_induction(X, model.landmarks_, f).sum(axis=0)
             counts = np.bincount(without[without >= 0], minlength=3)
             f = f * shares_of(prior, counts) * mass.sum() / mass
-        np.testing.assert_allclose(machine.held_out_[i], f[i], atol=1e-7)
+        np.testing.assert_allclose(model.held_out_[i], f[i], atol=1e-7)
 
 
 def test_weights():
@@ -220,9 +220,9 @@ def test_a_class_without_weight_is_told_and_not_divided_by():
     X, y, _ = blobs()
     weights = np.where(y == 2, 0.0, 1.0)
     with pytest.warns(UserWarning, match=r"next to nothing for \[2\].*set class_prior=None"):
-        machine = nfi(class_prior="equal").fit(X, y, sample_weight=weights)
+        model = nfi(class_prior="equal").fit(X, y, sample_weight=weights)
     plain = nfi().fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
 # ---------------------------------------------------------------- forms of rows, edges
@@ -260,10 +260,10 @@ def test_tiles_and_threads_do_not_matter(monkeypatch):
 
 def test_far_rows_have_no_say_and_no_value():
     X, y, _ = blobs()
-    machine = nfi().fit(X, y)
+    model = nfi().fit(X, y)
     for distance in (1e3, 1e9, 1e100):
-        np.testing.assert_array_equal(machine.decision_function(X + distance), 0.0)
-        np.testing.assert_allclose(machine.predict_proba(X + distance), 1 / 3)
+        np.testing.assert_array_equal(model.decision_function(X + distance), 0.0)
+        np.testing.assert_allclose(model.predict_proba(X + distance), 1 / 3)
     far = np.vstack([X, X[:20] + 1e4])
     other = nfi(30).fit(far, np.append(y, np.full(20, -1)))
     assert np.isfinite(other.decision_function(far)).all()
@@ -292,9 +292,9 @@ def test_awkward_rows_stay_finite(trouble):
         X *= 1e100
     else:
         X[-1] = 1e9
-    machine = NFIClassifier(20).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert np.isfinite(machine.predict_proba(X)).all()
+    model = NFIClassifier(20).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "cosine"])
@@ -334,28 +334,28 @@ def test_bad_parameters_are_refused_by_name(name, value):
 
 def test_bad_input_is_refused():
     X, y, _ = blobs()
-    machine = NFIClassifier(20)
+    model = NFIClassifier(20)
     with pytest.raises(NotFittedError):
-        machine.predict(X)
+        model.predict(X)
     with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit(X, np.full(90, -1))
+        model.fit(X, np.full(90, -1))
     with pytest.raises(ValueError, match="only one class"):
-        machine.fit(X, np.where(y == 1, 1, -1))
+        model.fit(X, np.where(y == 1, 1, -1))
     with pytest.raises(ValueError, match="squares overflow"):
-        machine.fit(X * 1e200, y)
+        model.fit(X * 1e200, y)
     with pytest.raises(ValueError, match="NaN"):
-        machine.fit(np.where(X > 1, np.nan, X), y)
+        model.fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="X has 90 rows and y has 50"):
-        machine.fit(X, y[:50])
+        model.fit(X, y[:50])
     with pytest.raises(ValueError, match="'precomputed' is not offered"):
         NFIClassifier(kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
         NFIClassifier(60, memory_limit="10kB").fit(X, y)
-    machine.fit(X, y)
+    model.fit(X, y)
     with pytest.raises(ValueError, match="squares overflow"):
         NFIClassifier(20).fit(1e100 * X, y).predict(1e250 * X)
     with pytest.raises(ValueError, match="2 features"):
-        machine.predict(X[:, :2])
+        model.predict(X[:, :2])
 
 
 # ---------------------------------------------------------------- life

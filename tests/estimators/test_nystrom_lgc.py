@@ -74,21 +74,21 @@ def one_column(values):
 def test_values_equal_dense_algebra(n_classes, alpha, n_landmarks):
     X, y, _ = blobs(n_classes=n_classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = lgc(alpha=alpha, n_landmarks=n_landmarks).fit(X, y, sample_weight=weights)
-    assert machine.landmarks_.shape == (n_landmarks, 3)
-    F = naive_values(low_rank(X, machine.landmarks_), y, alpha, weights)
-    np.testing.assert_allclose(machine.decision_function(X), one_column(shares(F)), atol=1e-8)
-    np.testing.assert_array_equal(machine.predict(X), F.argmax(axis=1))
-    np.testing.assert_array_equal(machine.transduction_, np.where(y >= 0, y, F.argmax(axis=1)))
+    model = lgc(alpha=alpha, n_landmarks=n_landmarks).fit(X, y, sample_weight=weights)
+    assert model.landmarks_.shape == (n_landmarks, 3)
+    F = naive_values(low_rank(X, model.landmarks_), y, alpha, weights)
+    np.testing.assert_allclose(model.decision_function(X), one_column(shares(F)), atol=1e-8)
+    np.testing.assert_array_equal(model.predict(X), F.argmax(axis=1))
+    np.testing.assert_array_equal(model.transduction_, np.where(y >= 0, y, F.argmax(axis=1)))
     mass = F.sum(axis=0)
-    np.testing.assert_allclose(machine.class_mass_, mass / np.abs(mass).sum(), atol=1e-9)
+    np.testing.assert_allclose(model.class_mass_, mass / np.abs(mass).sum(), atol=1e-9)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 5.0])
 def test_all_rows_as_landmarks_are_the_full_graph(gamma):
     X, y, _ = blobs()
-    machine = lgc(n_landmarks=1000, gamma=gamma).fit(X, y)
-    assert machine.landmarks_.shape == X.shape
+    model = lgc(n_landmarks=1000, gamma=gamma).fit(X, y)
+    assert model.landmarks_.shape == X.shape
     K = gaussian(X, X, gamma)
     assert np.linalg.cond(K) < 1e8
     degrees = K.sum(axis=1)
@@ -96,7 +96,7 @@ def test_all_rows_as_landmarks_are_the_full_graph(gamma):
         np.eye(90) - ALPHA * K / np.sqrt(np.outer(degrees, degrees)),
         (y[:, None] == np.arange(3)).astype(float),
     )
-    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), shares(F), atol=1e-6)
 
 
 def test_degrees_that_come_out_negative(monkeypatch):
@@ -111,19 +111,19 @@ def test_degrees_that_come_out_negative(monkeypatch):
         return index, replace(similarities, points=points)
 
     monkeypatch.setattr(nystrom_lgc, "landmark_rows", other_points)
-    machine = lgc(n_landmarks=2).fit(X, y)
-    K = low_rank(X, machine.landmarks_)
+    model = lgc(n_landmarks=2).fit(X, y)
+    K = low_rank(X, model.landmarks_)
     assert (K.sum(axis=1)[50:] < -0.1).all()  # or this is no test
     F = naive_values(K, y)
-    np.testing.assert_allclose(machine.decision_function(X), one_column(shares(F)), atol=1e-7)
+    np.testing.assert_allclose(model.decision_function(X), one_column(shares(F)), atol=1e-7)
 
 
 def test_local_width():
     X, y, _ = blobs()
-    machine = NystromLGCClassifier(n_landmarks=30).fit(X, y)
-    squares = ((X[:, None] - machine.landmarks_[None]) ** 2).sum(axis=2)
+    model = NystromLGCClassifier(n_landmarks=30).fit(X, y)
+    squares = ((X[:, None] - model.landmarks_[None]) ** 2).sum(axis=2)
     squares[squares < 1e-14] = np.inf
-    assert machine.kernel_.gamma == pytest.approx(6.0 / np.median(np.sort(squares)[:, 1]))
+    assert model.kernel_.gamma == pytest.approx(6.0 / np.median(np.sort(squares)[:, 1]))
 
 
 def test_two_moons():
@@ -131,20 +131,20 @@ def test_two_moons():
     y = np.full(400, -1)
     for c in (0, 1):
         y[np.flatnonzero(truth == c)[:4]] = c
-    machine = NystromLGCClassifier(n_landmarks=80, gamma=100.0).fit(X, y)
-    assert (machine.transduction_ == truth).mean() > 0.95
-    probability = machine.predict_proba(X)
+    model = NystromLGCClassifier(n_landmarks=80, gamma=100.0).fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.95
+    probability = model.predict_proba(X)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(probability.argmax(axis=1), machine.predict(X))
+    np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X))
 
 
 def test_more_labelled_rows_than_landmarks():
     X, y, _ = blobs(n_labelled=60)
-    machine = lgc(n_landmarks=10).fit(X, y)
-    assert machine.landmarks_.shape == (10, 3)
-    F = naive_values(low_rank(X, machine.landmarks_), y)
-    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-8)
-    np.testing.assert_array_equal(machine.transduction_[:60], y[:60])
+    model = lgc(n_landmarks=10).fit(X, y)
+    assert model.landmarks_.shape == (10, 3)
+    F = naive_values(low_rank(X, model.landmarks_), y)
+    np.testing.assert_allclose(model.decision_function(X), shares(F), atol=1e-8)
+    np.testing.assert_array_equal(model.transduction_[:60], y[:60])
 
 
 # ---------------------------------------------------------------- weights, priors, held-out values
@@ -154,14 +154,14 @@ def test_more_labelled_rows_than_landmarks():
 def test_values_add_up_to_the_prior(prior):
     X, y, _ = blobs()
     y[[0, 3, 6]] = -1  # classes of 1, 4 and 4 labels
-    machine = lgc(class_prior=prior).fit(X, y)
-    F = naive_values(low_rank(X, machine.landmarks_), y)
+    model = lgc(class_prior=prior).fit(X, y)
+    F = naive_values(low_rank(X, model.landmarks_), y)
     mass = F.sum(axis=0)
     assert (mass > 0).all()
     if prior is not None:
         F = F * expected_shares(prior, np.array([1, 4, 4])) / mass
-    np.testing.assert_allclose(machine.decision_function(X), shares(F), atol=1e-8)
-    np.testing.assert_allclose(machine.class_mass_, mass / mass.sum(), atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), shares(F), atol=1e-8)
+    np.testing.assert_allclose(model.class_mass_, mass / mass.sum(), atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -175,13 +175,13 @@ def test_left_out_labels_are_those_of_refits(n_classes, prior):
             more |= {"index_": targets.index, "held_out_": solution.held_out}
             return super()._set_fitted(rows, targets, solution, **more)
 
-    machine = Watched(**lgc(class_prior=prior).get_params()).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index_, np.arange(12))
+    model = Watched(**lgc(class_prior=prior).get_params()).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(90) == i, -1, y)
         refit = lgc(class_prior=prior).fit(X, without, sample_weight=weights)
         np.testing.assert_allclose(
-            machine.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-8
+            model.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-8
         )
 
 
@@ -205,9 +205,9 @@ def test_a_class_without_weight_is_told_and_not_divided_by():
     X, y, _ = blobs()
     weights = np.where(y == 2, 0.0, 1.0)
     with pytest.warns(UserWarning, match=r"next to nothing for \[2\].*set class_prior=None"):
-        machine = lgc(class_prior="equal").fit(X, y, sample_weight=weights)
+        model = lgc(class_prior="equal").fit(X, y, sample_weight=weights)
     plain = lgc().fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
 
 
 # ---------------------------------------------------------------- forms of rows, edges
@@ -244,13 +244,13 @@ def test_rows_out_of_reach():
     X, y, _ = blobs()
     far = np.vstack([X, X[:2] + 1e3, X[:1] + 2e3])
     labels = np.append(y, [-1, 2, -1])
-    machines = (lgc(n_landmarks=20, random_state=seed).fit(far, labels) for seed in range(20))
-    machine = next(m for m in machines if m.landmarks_.max() < 100)  # none of those three
-    values = machine.decision_function(far)
+    models = (lgc(n_landmarks=20, random_state=seed).fit(far, labels) for seed in range(20))
+    model = next(m for m in models if m.landmarks_.max() < 100)  # none of those three
+    values = model.decision_function(far)
     assert np.isfinite(values).all()
     np.testing.assert_allclose(values[90:], [[0, 0, 0], [0, 0, 1], [0, 0, 0]], atol=1e-12)
-    np.testing.assert_allclose(machine.predict_proba(far)[[90, 92]], 1 / 3)
-    F = naive_values(low_rank(X, machine.landmarks_), y)
+    np.testing.assert_allclose(model.predict_proba(far)[[90, 92]], 1 / 3)
+    F = naive_values(low_rank(X, model.landmarks_), y)
     np.testing.assert_allclose(values[:90], shares(F), atol=1e-7)
 
 
@@ -277,25 +277,25 @@ def test_awkward_rows_stay_finite(trouble):
         X *= 1e100
     else:
         X[-1] = 1e9
-    machine = NystromLGCClassifier(n_landmarks=20).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert np.isfinite(machine.predict_proba(X)).all()
+    model = NystromLGCClassifier(n_landmarks=20).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "cosine"])
 def test_other_kernels(kernel):
     X, y, _ = blobs()
     for rows in (np.abs(X) + 0.1, X - X.mean(axis=0)):
-        machine = NystromLGCClassifier(kernel=kernel, n_landmarks=30).fit(rows, y)
-        assert np.isfinite(machine.decision_function(rows)).all()
+        model = NystromLGCClassifier(kernel=kernel, n_landmarks=30).fit(rows, y)
+        assert np.isfinite(model.decision_function(rows)).all()
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1 - 1e-12])
 def test_alpha_at_both_ends(alpha):
     X, y, _ = blobs()
-    machine = lgc(alpha=alpha).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    np.testing.assert_array_equal(machine.transduction_[:12], y[:12])
+    model = lgc(alpha=alpha).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    np.testing.assert_array_equal(model.transduction_[:12], y[:12])
 
 
 @pytest.mark.parametrize(
@@ -321,17 +321,17 @@ def test_bad_parameters_are_refused_by_name(name, value):
 
 def test_bad_input_is_refused():
     X, y, _ = blobs()
-    machine = NystromLGCClassifier()
+    model = NystromLGCClassifier()
     with pytest.raises(NotFittedError):
-        machine.predict(X)
+        model.predict(X)
     with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit(X, np.full(90, -1))
+        model.fit(X, np.full(90, -1))
     with pytest.raises(ValueError, match="only one class"):
-        machine.fit(X, np.where(y == 1, 1, -1))
+        model.fit(X, np.where(y == 1, 1, -1))
     with pytest.raises(ValueError, match="squares overflow"):
-        machine.fit(X * 1e200, y)
+        model.fit(X * 1e200, y)
     with pytest.raises(ValueError, match="NaN"):
-        machine.fit(np.where(X > 1, np.nan, X), y)
+        model.fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="'precomputed' is not offered"):
         NystromLGCClassifier(kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
@@ -342,16 +342,16 @@ def test_bad_input_is_refused():
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
 def test_new_rows_are_refused(form, method):
     X, y, _ = blobs()
-    machine = lgc().fit(form(X), y)
+    model = lgc().fit(form(X), y)
     order = np.random.default_rng(0).permutation(90)
     np.testing.assert_array_equal(
-        getattr(machine, method)(form(X[order])), getattr(machine, method)(form(X))[order]
+        getattr(model, method)(form(X[order])), getattr(model, method)(form(X))[order]
     )
     new = X[:10].copy()
     new[[3, 7], 2] += 1e-9
     message = r"2 of 10 rows, the first of them row 3, .* transductive .* new rows"
     with pytest.raises(ValueError, match=message):
-        getattr(machine, method)(form(new))
+        getattr(model, method)(form(new))
 
 
 # ---------------------------------------------------------------- life
@@ -363,11 +363,11 @@ def test_added_labels_are_those_of_a_new_fit(form):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     labels = y.copy()
     labels[[50, 51]] = truth[[50, 51]]
-    machine = lgc(class_prior="labeled")
-    before = clone(machine).fit(form(X), y, sample_weight=weights)
-    grown = clone(machine).fit(form(X), y, sample_weight=weights)
+    model = lgc(class_prior="labeled")
+    before = clone(model).fit(form(X), y, sample_weight=weights)
+    grown = clone(model).fit(form(X), y, sample_weight=weights)
     grown.add_labels([50, 51], truth[[50, 51]])
-    new = clone(machine).fit(form(X), labels, sample_weight=weights)
+    new = clone(model).fit(form(X), labels, sample_weight=weights)
     np.testing.assert_allclose(grown.decision_function(X), new.decision_function(X), atol=1e-12)
     np.testing.assert_allclose(grown.predict_proba(X), new.predict_proba(X), atol=1e-9)
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)

@@ -12,7 +12,7 @@ from helpers.pvm import (
     blobs,
     cut,
     decide,
-    every_machine,
+    every_model,
 )
 from lapwing import PVMClassifier, PVMRegressor
 
@@ -23,9 +23,9 @@ from lapwing import PVMClassifier, PVMRegressor
 def test_words_and_marks(mark):
     X, y, _ = blobs(n_classes=3)
     words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
-    machine = PVMClassifier(unlabeled="unknown", n_prototypes=12)
+    model = PVMClassifier(unlabeled="unknown", n_prototypes=12)
     numbers = PVMClassifier(n_prototypes=12).fit(X, y)
-    for fitted in (clone(machine).fit(X, words), clone(machine).fit_blocks(cut(X, words, [10]))):
+    for fitted in (clone(model).fit(X, words), clone(model).fit_blocks(cut(X, words, [10]))):
         np.testing.assert_array_equal(fitted.classes_, ["x", "y", "z"])
         np.testing.assert_array_equal(
             fitted.transduction_, np.array(list("xyz"))[numbers.transduction_]
@@ -51,17 +51,17 @@ def test_other_marks_in_other_blocks_are_no_class(first, rest):
     labels = np.array(classes)[truth[:50]]
     for order in (1, -1):
         blocks = [(X[:50], labels), (X[50:], rest)][::order]
-        machine = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
-        assert machine.classes_.tolist() == classes
-        assert set(machine.transduction_.tolist()) == set(classes)
+        model = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
+        assert model.classes_.tolist() == classes
+        assert set(model.transduction_.tolist()) == set(classes)
 
 
 def test_classes_in_different_blocks():
     X, _, truth = blobs(n_classes=3)
     blocks = [(X[truth == c], np.full((truth == c).sum(), "xyz"[c] * (c + 1))) for c in (2, 0, 1)]
-    machine = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
-    assert machine.classes_.tolist() == ["x", "yy", "zzz"]
-    assert machine.score(X, np.array(["x", "yy", "zzz"])[truth]) > 0.85
+    model = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
+    assert model.classes_.tolist() == ["x", "yy", "zzz"]
+    assert model.score(X, np.array(["x", "yy", "zzz"])[truth]) > 0.85
     with pytest.raises(ValueError, match="labels mix types"):
         PVMClassifier().fit_blocks([(X[:50], truth[:50]), (X[50:], np.full(150, "b"))])
 
@@ -78,20 +78,20 @@ def test_targets_in_blocks():
 # ---------------------------------------------------------------- life
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.float32])
 @pytest.mark.parametrize("reg_unlabeled", [0.0, 0.1])
-def test_added_labels_are_those_of_a_new_fit(machine, form, reg_unlabeled):
+def test_added_labels_are_those_of_a_new_fit(model, form, reg_unlabeled):
     X, y, truth = blobs()
-    machine = clone(machine).set_params(n_prototypes=12, reg_unlabeled=reg_unlabeled)
+    model = clone(model).set_params(n_prototypes=12, reg_unlabeled=reg_unlabeled)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     surprising = 1 - truth[[50, 51, 80]]  # so that they change the model
     labels = y.copy()
     labels[[50, 51, 80]] = surprising
-    grown = clone(machine).fit(form(X), y, sample_weight=weights)
+    grown = clone(model).fit(form(X), y, sample_weight=weights)
     before = decide(grown, form(X))
     grown.add_labels([50, 51, 80], surprising)
-    new = clone(machine).fit(form(X), labels, sample_weight=weights)
+    new = clone(model).fit(form(X), labels, sample_weight=weights)
     np.testing.assert_allclose(decide(grown, form(X)), decide(new, form(X)), atol=1e-9)
     np.testing.assert_allclose(grown.transduction_, new.transduction_, atol=1e-9)
     assert not np.allclose(before, decide(new, form(X)), atol=1e-6)
@@ -100,22 +100,22 @@ def test_added_labels_are_those_of_a_new_fit(machine, form, reg_unlabeled):
 
 def test_rows_are_needed_for_added_labels():
     X, y, _ = blobs()
-    machine = PVMClassifier(n_prototypes=12)
+    model = PVMClassifier(n_prototypes=12)
     message = "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again"
     for fitted in (
-        clone(machine).fit_blocks([(X, y)]),
-        clone(machine).fit(X, y).fit_blocks([(X, y)]),
-        pickle.loads(pickle.dumps(clone(machine).fit(X, y))),
+        clone(model).fit_blocks([(X, y)]),
+        clone(model).fit(X, y).fit_blocks([(X, y)]),
+        pickle.loads(pickle.dumps(clone(model).fit(X, y))),
     ):
         with pytest.raises(ValueError, match=message):
             fitted.add_labels([100], [1])
         assert np.isfinite(fitted.decision_function(X)).all()
 
 
-@every_machine
-def test_a_pickle_is_small_and_predicts_the_same(machine):
+@every_model
+def test_a_pickle_is_small_and_predicts_the_same(model):
     X, y, _ = blobs(n=5000, d=40)
-    fitted = clone(machine).set_params(n_prototypes=200).fit(X, y)
+    fitted = clone(model).set_params(n_prototypes=200).fit(X, y)
     stored = pickle.dumps(fitted)
     # Prototypes of 40 numbers, twice for the kernel, and labels: no rows, no system.
     assert len(stored) < 3 * 200 * 40 * 8 + 40 * 5000
@@ -127,16 +127,16 @@ def test_a_pickle_is_small_and_predicts_the_same(machine):
     fitted.add_labels([50], [0])  # the first still has its rows
 
 
-@every_machine
-def test_progress_goes_to_the_error_stream(machine, capfd):
+@every_model
+def test_progress_goes_to_the_error_stream(model, capfd):
     X, y, _ = blobs(n=500)
-    quiet = clone(machine).fit(X, y)
+    quiet = clone(model).fit(X, y)
     quiet.predict(X)
     assert capfd.readouterr() == ("", "")
-    loud = clone(machine).set_params(verbose=1).fit(X, y)
+    loud = clone(model).set_params(verbose=1).fit(X, y)
     out, err = capfd.readouterr()
     assert out == ""
-    name = type(machine).__name__
+    name = type(model).__name__
     for title in ("degrees", "smoothness"):
         assert f"{name}: {title} 100 %" in err
     assert err.endswith("\n")

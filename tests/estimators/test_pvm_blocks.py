@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from helpers.pvm import MACHINES, blobs, cut, decide, every_machine
+from helpers.pvm import MODELS, blobs, cut, decide, every_model
 from lapwing import PVMClassifier
 from lapwing.estimators import pvm
 from lapwing.spaces import prototypes
@@ -20,43 +20,43 @@ from lapwing.spaces import prototypes
 # ---------------------------------------------------------------- tiles, threads, blocks
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("reg_unlabeled", [0.0, 0.1])
-def test_tiles_and_threads_do_not_matter(machine, reg_unlabeled, monkeypatch):
+def test_tiles_and_threads_do_not_matter(model, reg_unlabeled, monkeypatch):
     X, y, _ = blobs(n=500)
-    machine = clone(machine).set_params(n_prototypes=15, reg_unlabeled=reg_unlabeled)
-    plain = clone(machine).fit(X, y)
+    model = clone(model).set_params(n_prototypes=15, reg_unlabeled=reg_unlabeled)
+    plain = clone(model).fit(X, y)
     for threads, tile in (("1", 1), ("3", 7), ("8", 64), ("2", 10**6)):
         monkeypatch.setenv("LAPWING_NUM_THREADS", threads)
         monkeypatch.setattr(prototypes, "tile_rows", lambda k, tile=tile: tile)
         monkeypatch.setattr(pvm, "tile_rows", lambda k, tile=tile: tile)
-        other = clone(machine).fit(X, y)
+        other = clone(model).fit(X, y)
         np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=1e-10)
         np.testing.assert_array_equal(other.transduction_ == y, plain.transduction_ == y)
 
 
-@every_machine
+@every_model
 @settings(max_examples=10)
 @given(
     ends=st.lists(st.integers(0, 150), max_size=5),
     bare=st.booleans(),
     sample=st.sampled_from([20_000, 60]),
 )
-def test_any_cut_gives_the_model_of_all_rows(machine, ends, bare, sample):
+def test_any_cut_gives_the_model_of_all_rows(model, ends, bare, sample):
     X, y, _ = blobs(n=150)
-    machine = clone(machine).set_params(n_prototypes=10, reg_unlabeled=0.01)
+    model = clone(model).set_params(n_prototypes=10, reg_unlabeled=0.01)
     blocks = cut(X, y, sorted(ends))
     if bare:
         blocks = [(A, None if (b == -1).all() else b) for A, b in blocks]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pvm, "kmeans_rows", lambda k: sample)
-        plain = clone(machine).fit(X, y)
+        plain = clone(model).fit(X, y)
         for form in (blocks, lambda: iter(blocks), iter(blocks)):
-            other = clone(machine).fit_blocks(form)
+            other = clone(model).fit_blocks(form)
             np.testing.assert_allclose(other.prototypes_, plain.prototypes_, rtol=1e-12)
             np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=1e-10)
             np.testing.assert_allclose(other.transduction_, plain.transduction_, atol=1e-10)
-            if hasattr(machine, "predict_proba"):
+            if hasattr(model, "predict_proba"):
                 np.testing.assert_allclose(
                     other.predict_proba(X), plain.predict_proba(X), atol=1e-6
                 )
@@ -122,16 +122,16 @@ def test_no_file_is_left(form, tmp_path, monkeypatch):
 def test_sparse_blocks_and_dense_ones():
     X, y, _ = blobs()
     X[np.abs(X) < 0.5] = 0.0
-    machine = PVMClassifier(n_prototypes=10)
-    plain = clone(machine).fit(X, y)
+    model = PVMClassifier(n_prototypes=10)
+    plain = clone(model).fit(X, y)
     blocks = cut(X, y, [60, 130])
     forms = [sp.csr_matrix, sp.csr_array, sp.coo_matrix, sp.csc_array]
     for form in forms:
-        sparse = clone(machine).fit_blocks((form(A), b) for A, b in blocks)
+        sparse = clone(model).fit_blocks((form(A), b) for A, b in blocks)
         np.testing.assert_allclose(decide(sparse, X), decide(plain, X), atol=1e-9)
     for which in (0, 1, 2):
         mixed = [(sp.csr_matrix(A) if i == which else A, b) for i, (A, b) in enumerate(blocks)]
-        other = clone(machine).fit_blocks(mixed)
+        other = clone(model).fit_blocks(mixed)
         np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=1e-9)
 
 
@@ -144,11 +144,11 @@ def test_blocks_of_tables(form, kind):
         (pd.DataFrame(A, columns=["a", "b", "c"]).astype(kind), pd.Series(b))
         for A, b in cut(X, y, [60, 130])
     ]
-    machine = PVMClassifier(n_prototypes=10).fit_blocks(form(blocks))
-    assert list(machine.feature_names_in_) == ["a", "b", "c"]
+    model = PVMClassifier(n_prototypes=10).fit_blocks(form(blocks))
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values = machine.decision_function(pd.DataFrame(X, columns=["a", "b", "c"]))
+        values = model.decision_function(pd.DataFrame(X, columns=["a", "b", "c"]))
     np.testing.assert_allclose(values, plain.decision_function(X), atol=1e-9)
     swapped = [blocks[0], (blocks[1][0][["b", "a", "c"]], blocks[1][1])]
     with pytest.raises(ValueError, match=r"block 1: .*feature names"):
@@ -158,14 +158,14 @@ def test_blocks_of_tables(form, kind):
 # ---------------------------------------------------------------- forms of rows, memory
 
 
-@every_machine
-def test_forms_of_rows(machine, tmp_path):
+@every_model
+def test_forms_of_rows(model, tmp_path):
     rng = np.random.default_rng(0)
     truth = np.arange(300) % 2
     X = (rng.integers(0, 60, size=(300, 4)) + 100 * truth[:, None]).astype(float)
     y = np.where(np.arange(300) < 20, truth, -1)
-    machine = clone(machine).set_params(n_prototypes=12)
-    plain = clone(machine).fit(X, y)
+    model = clone(model).set_params(n_prototypes=12)
+    plain = clone(model).fit(X, y)
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     for form, tolerance in (
@@ -180,7 +180,7 @@ def test_forms_of_rows(machine, tmp_path):
         (X.astype(np.float16), 1e-10),
         (X.astype(np.float32), 1e-3),  # k-means computes in this precision
     ):
-        other = clone(machine).fit(form, y)
+        other = clone(model).fit(form, y)
         np.testing.assert_allclose(decide(other, form), decide(plain, X), atol=tolerance)
         np.testing.assert_allclose(decide(plain, form), decide(plain, X), atol=1e-7)
         np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=tolerance)
@@ -190,8 +190,8 @@ def test_rows_are_not_changed():
     X, y, _ = blobs()
     X.flags.writeable = y.flags.writeable = False
     X_before = X.copy()
-    for machine in MACHINES:
-        clone(machine).fit(X, y).add_labels([50], [0])
+    for model in MODELS:
+        clone(model).fit(X, y).add_labels([50], [0])
     np.testing.assert_array_equal(X, X_before)
 
 
@@ -201,12 +201,12 @@ def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 100, size=(60_000, 64)).astype(kind)
     y = np.where(np.arange(60_000) < 20, np.arange(60_000) % 2, -1)
-    machine = PVMClassifier(n_prototypes=5)
+    model = PVMClassifier(n_prototypes=5)
 
     def peak(n):
         tracemalloc.start()
         try:
-            clone(machine).fit(X[:n], y[:n])
+            clone(model).fit(X[:n], y[:n])
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -224,15 +224,15 @@ def test_memory_stays_within_its_limit(threads, monkeypatch):
     rng = np.random.default_rng(0)
     for n, d, k in ((3000, 3, 300), (4000, 300, 20)):
         X, y = rng.normal(size=(n, d)), np.where(np.arange(n) < 20, np.arange(n) % 2, -1)
-        machine = PVMClassifier(n_prototypes=k, reg_unlabeled=0.1)
+        model = PVMClassifier(n_prototypes=k, reg_unlabeled=0.1)
         tracemalloc.start()
         try:
-            clone(machine).fit(X, y)
+            clone(model).fit(X, y)
             used = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         with pytest.raises(MemoryError, match="memory_limit allows"):
-            machine.set_params(memory_limit=used // 3).fit(X, y)
+            model.set_params(memory_limit=used // 3).fit(X, y)
 
 
 def test_memory_limit():

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from helpers.data import gaussian
-from helpers.pvm import GAMMA, MACHINES, blobs, cut, decide, every_choice, every_loss, every_machine
+from helpers.pvm import GAMMA, MODELS, blobs, cut, decide, every_choice, every_loss, every_model
 from lapwing import PVMClassifier, PVMRegressor
 
 # ---------------------------------------------------------------- awkward rows
@@ -24,8 +24,8 @@ def fewest(n, n_ones=2):
 @pytest.mark.parametrize("reg_unlabeled", [0.0, 0.1])
 def test_all_rows_equal(loss, n, reg_unlabeled):
     X, y = np.ones((n, 2)), fewest(n)
-    machine = PVMClassifier(loss, reg_unlabeled=reg_unlabeled).fit(X, y)
-    values = machine.decision_function(np.vstack([X, 5 * X]))
+    model = PVMClassifier(loss, reg_unlabeled=reg_unlabeled).fit(X, y)
+    values = model.decision_function(np.vstack([X, 5 * X]))
     assert np.ptp(values) < 1e-15
     assert values[0] > 0  # two labels against one
     if loss == "squared" and reg_unlabeled == 0:
@@ -37,20 +37,20 @@ def test_all_rows_equal(loss, n, reg_unlabeled):
 @every_choice
 def test_one_prototype(loss, n, normalize):
     X = np.random.default_rng(n).normal(size=(n, 2))
-    machine = PVMClassifier(loss, n_prototypes=1, normalize_rows=normalize).fit(X, fewest(n))
-    values = machine.decision_function(X)
+    model = PVMClassifier(loss, n_prototypes=1, normalize_rows=normalize).fit(X, fewest(n))
+    values = model.decision_function(X)
     assert np.isfinite(values).all()
     if normalize:
         np.testing.assert_allclose(values, 1 / 3 if loss == "squared" else 1.0, rtol=1e-3)
 
 
-@every_machine
+@every_model
 @every_choice
 @pytest.mark.parametrize(
     "trouble",
     ["duplicates", "constant column", "all equal", "scales", "tiny", "tiniest", "large", "outlier"],
 )
-def test_awkward_rows_stay_finite(machine, normalize, trouble):
+def test_awkward_rows_stay_finite(model, normalize, trouble):
     X, y, _ = blobs(n=60)
     if trouble == "duplicates":
         X = np.repeat(X[:6], 10, axis=0)
@@ -69,11 +69,11 @@ def test_awkward_rows_stay_finite(machine, normalize, trouble):
         X *= 1e100
     else:
         X[-1] = 1e9
-    machine = clone(machine).set_params(normalize_rows=normalize).fit(X, y)
-    assert np.isfinite(decide(machine, X)).all()
-    assert np.isfinite(machine.coef_).all()
-    if hasattr(machine, "predict_proba"):
-        assert np.isfinite(machine.predict_proba(X)).all()
+    model = clone(model).set_params(normalize_rows=normalize).fit(X, y)
+    assert np.isfinite(decide(model, X)).all()
+    assert np.isfinite(model.coef_).all()
+    if hasattr(model, "predict_proba"):
+        assert np.isfinite(model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, 1e9])
@@ -81,62 +81,62 @@ def test_awkward_rows_stay_finite(machine, normalize, trouble):
 @every_loss
 def test_one_row_far_away_does_not_spoil_the_others(far, gamma, loss):
     X, y, truth = blobs()
-    machine = PVMClassifier(loss, gamma=gamma, n_prototypes=20)
-    without = (machine.fit(X, y).transduction_ == truth).mean()
+    model = PVMClassifier(loss, gamma=gamma, n_prototypes=20)
+    without = (model.fit(X, y).transduction_ == truth).mean()
     X, y = np.vstack([X, np.full((1, 3), far)]), np.append(y, -1)
-    assert (machine.fit(X, y).transduction_[:200] == truth).mean() > without - 0.1 > 0.75
+    assert (model.fit(X, y).transduction_[:200] == truth).mean() > without - 0.1 > 0.75
 
 
 def test_more_prototypes_than_distinct_rows():
     X, y, _ = blobs(n=60)
     X = np.repeat(X[:12], 5, axis=0)
     y = np.repeat(y[:12], 5)
-    machine = PVMClassifier(n_prototypes=40, n_landmarks=30).fit(X, y)
-    np.testing.assert_array_equal(machine.prototypes_, np.unique(X, axis=0))
-    np.testing.assert_array_equal(machine.landmarks_, np.unique(X, axis=0))
-    np.testing.assert_array_equal(machine.predict(X), y)
+    model = PVMClassifier(n_prototypes=40, n_landmarks=30).fit(X, y)
+    np.testing.assert_array_equal(model.prototypes_, np.unique(X, axis=0))
+    np.testing.assert_array_equal(model.landmarks_, np.unique(X, axis=0))
+    np.testing.assert_array_equal(model.predict(X), y)
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("distance", [1e2, 1e5, 1e12, 1e100])
-def test_far_away_the_values_are_bounded(machine, distance):
+def test_far_away_the_values_are_bounded(model, distance):
     X, y, _ = blobs()
-    machine = clone(machine).fit(X, y)
+    model = clone(model).fit(X, y)
     rng = np.random.default_rng(0)
     far = rng.normal(size=(50, 3)) * distance
-    values = decide(machine, far)
+    values = decide(model, far)
     assert np.isfinite(values).all()
-    assert np.abs(values).max() <= np.abs(machine.coef_).max() * (1 + 1e-9)
-    zero = clone(machine).set_params(normalize_rows=False).fit(X, y)
+    assert np.abs(values).max() <= np.abs(model.coef_).max() * (1 + 1e-9)
+    zero = clone(model).set_params(normalize_rows=False).fit(X, y)
     np.testing.assert_allclose(decide(zero, far + np.sign(far) * 1e3), 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="squares overflow"):
-        machine.predict(X * 1e200)
+        model.predict(X * 1e200)
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("kernel", ["linear", "poly", "cosine"])
-def test_kernels_of_positive_rows(machine, kernel):
+def test_kernels_of_positive_rows(model, kernel):
     X, y, _ = blobs()
     X = np.abs(X) + 0.1
     for normalize in (True, False):
-        fitted = clone(machine).set_params(kernel=kernel, normalize_rows=normalize).fit(X, y)
+        fitted = clone(model).set_params(kernel=kernel, normalize_rows=normalize).fit(X, y)
         assert np.isfinite(decide(fitted, X)).all()
     with pytest.raises(ValueError, match=r"sum to zero or less.*normalize_rows=False"):
-        clone(machine).set_params(kernel=kernel).fit(X, y).predict(-X)
+        clone(model).set_params(kernel=kernel).fit(X, y).predict(-X)
 
 
-@every_machine
+@every_model
 @pytest.mark.parametrize("kernel", ["linear", "poly", "cosine"])
 @pytest.mark.parametrize("where", ["everywhere", "among unlabelled rows"])
 @pytest.mark.parametrize("reg_unlabeled", [0.0, 0.1])
-def test_kernels_of_rows_of_both_signs(machine, kernel, where, reg_unlabeled):
+def test_kernels_of_rows_of_both_signs(model, kernel, where, reg_unlabeled):
     X, y, _ = blobs()
     X = X - X.mean(axis=0) if where == "everywhere" else np.where((y < 0)[:, None], X - 3, X + 3)
-    machine = clone(machine).set_params(kernel=kernel, reg_unlabeled=reg_unlabeled)
+    model = clone(model).set_params(kernel=kernel, reg_unlabeled=reg_unlabeled)
     with pytest.raises(ValueError, match=r"sum to zero or less.*normalize_rows=False"):
-        machine.fit(X, y)
-    machine.set_params(normalize_rows=False).fit(X, y)
-    assert np.isfinite(decide(machine, X)).all()
+        model.fit(X, y)
+    model.set_params(normalize_rows=False).fit(X, y)
+    assert np.isfinite(decide(model, X)).all()
 
 
 def test_kernel_of_the_user():
@@ -153,17 +153,17 @@ def test_kernel_of_the_user():
 def test_widths_at_both_ends(normalize, loss):
     X, y, _ = blobs()
     for gamma in (1e-30, 1e-9, 1e-3, 1e3, 1e30):
-        machine = PVMClassifier(loss, gamma=gamma, normalize_rows=normalize).fit(X, y)
-        assert np.isfinite(machine.decision_function(X)).all()
+        model = PVMClassifier(loss, gamma=gamma, normalize_rows=normalize).fit(X, y)
+        assert np.isfinite(model.decision_function(X)).all()
 
 
 @every_loss
 @pytest.mark.parametrize("C", [1e-30, 1e-12, 1e12, 1e30])
 def test_weights_of_labels_at_both_ends(loss, C):
     X, y, _ = blobs()
-    machine = PVMClassifier(loss, reg_labeled=C).fit(X, y)
-    assert np.isfinite(machine.decision_function(X)).all()
-    assert np.isfinite(machine.predict_proba(X)).all()
+    model = PVMClassifier(loss, reg_labeled=C).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 # ---------------------------------------------------------------- bad input
@@ -210,11 +210,11 @@ def test_kernels_without_rows_or_names_are_refused():
         PVMClassifier(kernel="gaussian").fit(X, y)
 
 
-@pytest.mark.parametrize("machine", MACHINES[:2], ids=["squared", "hinge"])
-def test_bad_labels_are_refused(machine):
+@pytest.mark.parametrize("model", MODELS[:2], ids=["squared", "hinge"])
+def test_bad_labels_are_refused(model):
     X, y, truth = blobs()
     none = np.full(200, -1)
-    for fit in (machine.fit, lambda X, y: machine.fit_blocks(cut(X, y, [50, 90]))):
+    for fit in (model.fit, lambda X, y: model.fit_blocks(cut(X, y, [50, 90]))):
         with pytest.raises(ValueError, match="no row is labelled"):
             fit(X, none)
         with pytest.raises(ValueError, match="only one class"):
@@ -222,13 +222,13 @@ def test_bad_labels_are_refused(machine):
         with pytest.raises(ValueError, match=r"exactly -1 and \+1"):
             fit(X, np.where(truth == 1, 1, -1))
     with pytest.raises(ValueError, match="no row is labelled"):
-        machine.fit_blocks([(X, None), (X, None)])
+        model.fit_blocks([(X, None), (X, None)])
     with pytest.raises(ValueError, match="X has 200 rows and y has 100"):
-        machine.fit(X, y[:100])
+        model.fit(X, y[:100])
     with pytest.raises(ValueError, match="fewer than two classes"):
-        machine.fit(X, y, sample_weight=np.where(y == 1, 1.0, 0.0))
+        model.fit(X, y, sample_weight=np.where(y == 1, 1.0, 0.0))
     with pytest.raises(ValueError, match="not be negative"):
-        machine.fit(X, y, sample_weight=-np.ones(200))
+        model.fit(X, y, sample_weight=-np.ones(200))
 
 
 def test_bad_targets_are_refused():
@@ -255,28 +255,28 @@ def test_bad_rows_are_refused(bad, form):
         PVMClassifier().fit_blocks([(form(X), y), (form(broken), None)])
     with pytest.raises(ValueError, match=r"block 1: .*squares overflow"):
         PVMClassifier().fit_blocks([(form(X), y), (form(X * 1e200), None)])
-    machine = PVMClassifier(n_prototypes=5).fit(form(X), y)
+    model = PVMClassifier(n_prototypes=5).fit(form(X), y)
     with pytest.raises(ValueError, match=r"NaN|infinity"):
-        machine.predict(form(broken))
+        model.predict(form(broken))
     with pytest.raises(ValueError, match="2 features"):
-        machine.predict(form(X[:, :2]))
+        model.predict(form(X[:, :2]))
 
 
 def test_bad_blocks_are_refused():
     X, y, _ = blobs()
-    machine = PVMClassifier(n_prototypes=5)
+    model = PVMClassifier(n_prototypes=5)
     with pytest.raises(ValueError, match=r"block 1: X has 2 features.* expecting 3"):
-        machine.fit_blocks([(X, y), (X[:, :2], None)])
+        model.fit_blocks([(X, y), (X[:, :2], None)])
     with pytest.raises(ValueError, match="block 1: X has 200 rows and y has 100"):
-        machine.fit_blocks([(X, y), (X, y[:100])])
+        model.fit_blocks([(X, y), (X, y[:100])])
     for empty in ([], [(X[:0], None)], [(X[:0], None), (X[:1], y[:1])], iter([])):
         with pytest.raises(ValueError, match=r"[01] rows in all blocks: there is nothing to fit"):
-            machine.fit_blocks(empty)
+            model.fit_blocks(empty)
     for wrong in ([X], [[X, y]], (X, y), X, [(X, y, y)]):
         with pytest.raises(TypeError, match=r"block \d must be a tuple \(X, y\)"):
-            machine.fit_blocks(wrong)
+            model.fit_blocks(wrong)
     with pytest.raises(TypeError, match="blocks must be a list"):
-        machine.fit_blocks(None)
+        model.fit_blocks(None)
 
 
 @pytest.mark.parametrize("reading", [2, 3, 4, 5])

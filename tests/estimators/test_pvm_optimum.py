@@ -25,15 +25,15 @@ def least_squares(A, B, C, Y):
     )[0]
 
 
-def watched(machine):
-    """A copy of the machine that keeps the values of labels left out."""
+def watched(model):
+    """A copy of the model that keeps the values of labels left out."""
 
-    class Watched(type(machine)):
+    class Watched(type(model)):
         def _set_fitted(self, rows, targets, solution, **more):
             more |= {"index_": targets.index, "held_out_": solution.held_out}
             return super()._set_fitted(rows, targets, solution, **more)
 
-    return Watched(**machine.get_params())
+    return Watched(**model.get_params())
 
 
 # ---------------------------------------------------------------- squared loss
@@ -49,23 +49,23 @@ def test_squared_loss_satisfies_its_normal_equations(
     X, y, _ = blobs(n_classes=n_classes)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
     C = 50.0
-    machine = PVMClassifier(n_prototypes=15, n_landmarks=n_landmarks, gamma=GAMMA, reg_labeled=C)
-    machine.set_params(reg_unlabeled=reg_unlabeled, normalize_rows=normalize)
-    machine.fit(X, y, sample_weight=weights)
-    H, A, _ = dense_terms(machine, X)
+    model = PVMClassifier(n_prototypes=15, n_landmarks=n_landmarks, gamma=GAMMA, reg_labeled=C)
+    model.set_params(reg_unlabeled=reg_unlabeled, normalize_rows=normalize)
+    model.fit(X, y, sample_weight=weights)
+    H, A, _ = dense_terms(model, X)
     A = A + reg_unlabeled * H[20:].T @ H[20:]
     Y, W = one_vs_rest(y[:20], range(n_classes)), np.diag(weights[:20])
     assert np.linalg.eigvalsh(A)[0] > -1e-9 * np.abs(A).max()
-    left = (A + C * H[:20].T @ W @ H[:20]) @ machine.coef_.T
+    left = (A + C * H[:20].T @ W @ H[:20]) @ model.coef_.T
     right = C * H[:20].T @ W @ Y
     np.testing.assert_allclose(left, right, atol=1e-6 * np.abs(right).max())
     coef = least_squares(A, H[:20], C * weights[:20], Y)
     values = H @ coef
     np.testing.assert_allclose(
-        decide(machine, X), values[:, 0] if n_classes == 2 else values, atol=1e-6
+        decide(model, X), values[:, 0] if n_classes == 2 else values, atol=1e-6
     )
     found = (values[:, 0] > 0) if n_classes == 2 else values.argmax(axis=1)
-    np.testing.assert_array_equal(machine.transduction_, np.where(y < 0, found, y))
+    np.testing.assert_array_equal(model.transduction_, np.where(y < 0, found, y))
 
 
 @pytest.mark.parametrize("strength", [1e-4, 1e-2, 1.0, 1e2, 1e4, 1e8])
@@ -74,51 +74,51 @@ def test_regressor_minimises_its_objective_for_weak_and_strong_labels(strength, 
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 2))
     y = np.where(np.arange(300) < 30, np.sin(5 * X[:, 0]) + X[:, 1], np.nan)
-    machine = PVMRegressor(n_prototypes=25, gamma=40.0, normalize_rows=normalize).fit(X, y)
-    C = strength * machine.reg_labeled_
-    machine.set_params(reg_labeled=C).fit(X, y)
-    H, A, _ = dense_terms(machine, X)
+    model = PVMRegressor(n_prototypes=25, gamma=40.0, normalize_rows=normalize).fit(X, y)
+    C = strength * model.reg_labeled_
+    model.set_params(reg_labeled=C).fit(X, y)
+    H, A, _ = dense_terms(model, X)
     coef = least_squares(A, H[:30], C, y[:30, None])[:, 0]
 
     def objective(f):
         return f @ A @ f + C * ((y[:30] - H[:30] @ f) ** 2).sum()
 
-    assert objective(machine.coef_[0]) <= objective(coef) * (1 + 1e-6)
-    np.testing.assert_allclose(machine.predict(X), H @ coef, atol=1e-5)
-    np.testing.assert_allclose(machine.transduction_[:30], y[:30])
-    np.testing.assert_allclose(machine.transduction_[30:], machine.predict(X[30:]))
+    assert objective(model.coef_[0]) <= objective(coef) * (1 + 1e-6)
+    np.testing.assert_allclose(model.predict(X), H @ coef, atol=1e-5)
+    np.testing.assert_allclose(model.transduction_[:30], y[:30])
+    np.testing.assert_allclose(model.transduction_[30:], model.predict(X[30:]))
 
 
 @every_choice
 @pytest.mark.parametrize("reg_unlabeled", [0.0, 0.2])
 def test_all_rows_as_prototypes_are_the_full_method(normalize, reg_unlabeled):
     X, y, _ = blobs(n=60, n_labelled=10)
-    machine = PVMClassifier(n_prototypes=60, gamma=3.0, reg_labeled=5.0)
-    machine.set_params(normalize_rows=normalize, reg_unlabeled=reg_unlabeled).fit(X, y)
+    model = PVMClassifier(n_prototypes=60, gamma=3.0, reg_labeled=5.0)
+    model.set_params(normalize_rows=normalize, reg_unlabeled=reg_unlabeled).fit(X, y)
     K = gaussian(X, X, 3.0)
     assert np.linalg.cond(K) < 1e6
     labelled = (y >= 0).astype(float)
     # K, divided by its sums or not, reaches every vector f: the minimum over all f.
     system = np.diag(K.sum(axis=1)) - K + np.diag(5.0 * labelled + reg_unlabeled * (1 - labelled))
     f = np.linalg.solve(system, 5.0 * labelled * np.where(y == 1, 1.0, -1.0))
-    np.testing.assert_allclose(machine.decision_function(X), f, atol=1e-7)
-    assert machine.prototypes_.shape == (60, 3)
+    np.testing.assert_allclose(model.decision_function(X), f, atol=1e-7)
+    assert model.prototypes_.shape == (60, 3)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @every_choice
 def test_left_out_labels_are_those_of_refits(n_classes, normalize):
     X, y, _ = blobs(n=120, n_classes=n_classes, n_labelled=12)
-    machine = PVMClassifier(n_prototypes=12, gamma=GAMMA, reg_labeled=30.0)
-    machine = watched(machine.set_params(normalize_rows=normalize))
+    model = PVMClassifier(n_prototypes=12, gamma=GAMMA, reg_labeled=30.0)
+    model = watched(model.set_params(normalize_rows=normalize))
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
-    machine.fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(machine.index_, np.arange(12))
+    model.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.index_, np.arange(12))
     for i in range(12):
         without = np.where(np.arange(120) == i, -1, y)
-        refit = clone(machine).fit(X, without, sample_weight=weights)
+        refit = clone(model).fit(X, without, sample_weight=weights)
         np.testing.assert_allclose(
-            machine.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-6
+            model.held_out_[i], refit.decision_function(X[i : i + 1])[0], atol=1e-6
         )
 
 
@@ -148,10 +148,10 @@ def hinge_minimum(A, H, y, C):
 def test_hinge_loss_equals_a_quadratic_program(n_classes, C, normalize):
     X, y, _ = blobs(n=120, n_classes=n_classes, n_labelled=24, gap=1.2)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
-    machine = PVMClassifier("hinge", n_prototypes=10, gamma=GAMMA, reg_labeled=C)
-    machine.set_params(reg_unlabeled=0.05, normalize_rows=normalize)
-    machine.fit(X, y, sample_weight=weights)
-    H, A, _ = dense_terms(machine, X)
+    model = PVMClassifier("hinge", n_prototypes=10, gamma=GAMMA, reg_labeled=C)
+    model.set_params(reg_unlabeled=0.05, normalize_rows=normalize)
+    model.fit(X, y, sample_weight=weights)
+    H, A, _ = dense_terms(model, X)
     A = A + 0.05 * H[24:].T @ H[24:]
     assert np.linalg.eigvalsh(A)[0] > 0
     Y = one_vs_rest(y[:24], range(n_classes))
@@ -162,21 +162,21 @@ def test_hinge_loss_equals_a_quadratic_program(n_classes, C, normalize):
     assert (losses > 0.01).any()  # or the hinge plays no part
     assert (losses < 0.99).any()
     np.testing.assert_allclose(
-        machine.decision_function(X), values[:, 0] if n_classes == 2 else values, atol=2e-6
+        model.decision_function(X), values[:, 0] if n_classes == 2 else values, atol=2e-6
     )
 
 
 @pytest.mark.parametrize("strength", [1e-3, 1.0, 1e3])
 def test_hinge_loss_with_free_constants_reaches_the_least_objective(strength):
     X, y, _ = blobs(n=120, n_labelled=24, gap=1.2)
-    machine = PVMClassifier("hinge", n_prototypes=10, gamma=GAMMA).fit(X, y)
-    C = strength * machine.reg_labeled_
-    machine.set_params(reg_labeled=C).fit(X, y)
-    H, A, _ = dense_terms(machine, X)
+    model = PVMClassifier("hinge", n_prototypes=10, gamma=GAMMA).fit(X, y)
+    C = strength * model.reg_labeled_
+    model.set_params(reg_labeled=C).fit(X, y)
+    H, A, _ = dense_terms(model, X)
     Y = np.where(y[:24] == 1, 1.0, -1.0)
 
     def objective(f):
         return 0.5 * f @ A @ f + C * np.maximum(1 - Y * (H[:24] @ f), 0).sum()
 
     best = objective(hinge_minimum((A + A.T) / 2 + 1e-12 * np.eye(10), H[:24], Y, np.full(24, C)))
-    assert objective(machine.coef_[0]) <= best * (1 + 1e-6)
+    assert objective(model.coef_[0]) <= best * (1 + 1e-6)

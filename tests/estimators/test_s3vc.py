@@ -40,7 +40,7 @@ def test_folds_change_the_probabilities_and_nothing_else():
         with_folds.decision_function(X), without.decision_function(X), atol=1e-10
     )
     assert np.abs(with_folds.predict_proba(X) - without.predict_proba(X)).max() > 1e-3
-    # Values that the labels themselves have shaped make a machine too sure of itself.
+    # Values that the labels themselves have shaped make a model too sure of itself.
     assert log_loss(truth[12:], with_folds.predict_proba(X)[12:]) < log_loss(
         truth[12:], without.predict_proba(X)[12:]
     )
@@ -58,15 +58,15 @@ def test_one_label_a_class_leaves_nothing_to_fold():
 @mostly("linear", "rbf")
 def test_added_labels_agree_with_labels_given(solver, case):
     X, y, truth = blobs(n=40, gap=2.5)
-    machine = S3VC(case, solver=solver, tol=1e-5, max_iter=1000, positive_ratio=0.5)
-    grown = clone(machine).fit(X, y)
+    model = S3VC(case, solver=solver, tol=1e-5, max_iter=1000, positive_ratio=0.5)
+    grown = clone(model).fit(X, y)
     temperature = grown.temperature_
     cold = grown.result_
     new = np.array([20, 21, 33])
     assert grown.add_labels(new, truth[new]) is grown
     assert grown.temperature_ == temperature
     y[new] = truth[new]
-    fresh = clone(machine).fit(X, y)
+    fresh = clone(model).fit(X, y)
     np.testing.assert_array_equal(grown.transduction_, fresh.transduction_)
     np.testing.assert_allclose(grown.decision_function(X), fresh.decision_function(X), atol=1e-2)
     assert grown.n_iter_ < cold.n_iter
@@ -78,17 +78,17 @@ def test_added_labels_agree_with_labels_given(solver, case):
 @pytest.mark.parametrize("random_state", [0, None])
 def test_added_labels_keep_the_landmarks(landmarks, random_state):
     X, y, truth = blobs(n=120)
-    machine = S3VC(
+    model = S3VC(
         "rbf", n_landmarks=6, landmarks=landmarks, tol=1e-6, max_iter=1000,
         random_state=random_state,
     ).fit(X, y)  # fmt: skip
-    rows, before = machine.support_, machine.decision_function(X)
-    machine.add_labels(np.array([], dtype=int), [])
-    np.testing.assert_array_equal(machine.support_, rows)
-    np.testing.assert_allclose(machine.decision_function(X), before, atol=1e-6)
-    assert machine.n_iter_ <= 4
-    machine.add_labels([50], [truth[50]])
-    np.testing.assert_array_equal(machine.support_, rows)
+    rows, before = model.support_, model.decision_function(X)
+    model.add_labels(np.array([], dtype=int), [])
+    np.testing.assert_array_equal(model.support_, rows)
+    np.testing.assert_allclose(model.decision_function(X), before, atol=1e-6)
+    assert model.n_iter_ <= 4
+    model.add_labels([50], [truth[50]])
+    np.testing.assert_array_equal(model.support_, rows)
 
 
 def test_added_labels_may_bring_a_new_class():
@@ -101,7 +101,7 @@ def test_added_labels_may_bring_a_new_class():
     assert (grown.transduction_ == truth).mean() > 0.9
 
 
-def test_the_last_label_makes_it_the_supervised_machine():
+def test_the_last_label_makes_it_the_supervised_model():
     X, _, truth = blobs()
     y = truth.copy()
     y[5] = -1
@@ -113,16 +113,16 @@ def test_the_last_label_makes_it_the_supervised_machine():
 
 def test_warm_start_begins_at_the_last_solution():
     X, y, _ = blobs(gap=1.0)
-    machine = S3VC(warm_start=True, tol=1e-6, max_iter=1000).fit(X, y)
-    values, probability = machine.decision_function(X), machine.predict_proba(X)
-    machine.fit(X, y)
-    assert machine.n_iter_ <= 4
-    np.testing.assert_allclose(machine.decision_function(X), values, atol=1e-6)
-    np.testing.assert_allclose(machine.predict_proba(X), probability, atol=1e-6)
+    model = S3VC(warm_start=True, tol=1e-6, max_iter=1000).fit(X, y)
+    values, probability = model.decision_function(X), model.predict_proba(X)
+    model.fit(X, y)
+    assert model.n_iter_ <= 4
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), probability, atol=1e-6)
     other, labels, _ = blobs(n=30, seed=3)
     fresh = S3VC(tol=1e-6, max_iter=1000).fit(other, labels)
     np.testing.assert_array_equal(
-        machine.fit(other, labels).decision_function(other), fresh.decision_function(other)
+        model.fit(other, labels).decision_function(other), fresh.decision_function(other)
     )
 
 
@@ -132,9 +132,9 @@ def test_warm_start_begins_at_the_last_solution():
 @mostly(0, 1, 2)
 def test_restarts_never_end_higher(solver, case):
     X, y, _ = blobs(n=30, gap=0.6, n_labelled=4, seed=case)
-    machine = S3VC(solver=solver, tol=1e-5, max_iter=1000, calibration_folds=0, reg=1e-2)
-    one = fit_quietly(clone(machine), X, y)
-    many = fit_quietly(clone(machine).set_params(n_init=4), X, y)
+    model = S3VC(solver=solver, tol=1e-5, max_iter=1000, calibration_folds=0, reg=1e-2)
+    one = fit_quietly(clone(model), X, y)
+    many = fit_quietly(clone(model).set_params(n_init=4), X, y)
     assert many.result_.objective <= one.result_.objective * (1 + 1e-4)
 
 
@@ -142,20 +142,20 @@ def test_restarts_find_a_lower_minimum_somewhere():
     gains = []
     for seed in range(5):
         X, y, _ = blobs(n=50, gap=0.6, n_labelled=4, seed=seed)
-        machine = S3VC(calibration_folds=0, reg=1e-3, max_iter=1000)
-        one = fit_quietly(clone(machine), X, y).result_.objective
-        gains.append(one - fit_quietly(clone(machine).set_params(n_init=6), X, y).result_.objective)
+        model = S3VC(calibration_folds=0, reg=1e-3, max_iter=1000)
+        one = fit_quietly(clone(model), X, y).result_.objective
+        gains.append(one - fit_quietly(clone(model).set_params(n_init=6), X, y).result_.objective)
     assert max(gains) > 1e-3
 
 
 @every_solver
 def test_same_seed_gives_the_same_bits(solver):
     X, y, _ = blobs(n=24, gap=1.5, n_classes=3, n_labelled=6)
-    machine = S3VC("rbf", solver=solver, n_init=2, n_landmarks=5, random_state=3)
-    first, second = (fit_quietly(clone(machine), X, y) for _ in range(2))
+    model = S3VC("rbf", solver=solver, n_init=2, n_landmarks=5, random_state=3)
+    first, second = (fit_quietly(clone(model), X, y) for _ in range(2))
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
-    other = fit_quietly(clone(machine).set_params(random_state=4), X, y)
+    other = fit_quietly(clone(model).set_params(random_state=4), X, y)
     assert np.abs(first.decision_function(X) - other.decision_function(X)).max() > 1e-6
 
 
@@ -163,8 +163,8 @@ def test_different_seeds_disturb_differently():
     X, y, _ = blobs(n=50, gap=1.0, n_labelled=4, seed=1)
     found = set()
     for seed in range(6):
-        machine = S3VC(n_init=2, reg=1e-3, calibration_folds=0, random_state=seed, max_iter=1000)
-        found.add(round(fit_quietly(machine, X, y).result_.objective, 6))
+        model = S3VC(n_init=2, reg=1e-3, calibration_folds=0, random_state=seed, max_iter=1000)
+        found.add(round(fit_quietly(model, X, y).result_.objective, 6))
     assert len(found) > 1
 
 
@@ -175,9 +175,9 @@ def test_different_seeds_disturb_differently():
 def test_history_tells_every_stage(solver):
     X, y, _ = blobs(gap=1.0)
     seen = []
-    machine = S3VC(solver=solver, callback=lambda step: seen.append(step.function.values.copy()))
-    fit_quietly(machine, X, y)
-    history = machine.result_.history
+    model = S3VC(solver=solver, callback=lambda step: seen.append(step.function.values.copy()))
+    fit_quietly(model, X, y)
+    history = model.result_.history
     assert len(history) == len(seen)
     assert {"stage", "evaluations", "moved", "objective", "iteration", "seconds"} <= set(history[0])
     assert history[0]["stage"] == "supervised"
@@ -187,46 +187,46 @@ def test_history_tells_every_stage(solver):
     assert [entry["moved"] for entry in history[1:]] == moved
     evaluations = np.cumsum([entry["evaluations"] for entry in history])
     np.testing.assert_array_equal(evaluations, [entry["iteration"] for entry in history])
-    assert machine.n_iter_ == evaluations[-1]
+    assert model.n_iter_ == evaluations[-1]
     total = int((sides[0] != sides[-1]).sum())
-    assert f"{total} of 32 unlabelled rows have changed class" in machine.result_.message
-    assert machine.result_.status == "converged"
-    assert machine.result_.solver == solver
+    assert f"{total} of 32 unlabelled rows have changed class" in model.result_.message
+    assert model.result_.status == "converged"
+    assert model.result_.solver == solver
 
 
 def test_message_counts_rows_that_have_moved():
     X, y, _ = blobs(n=60, gap=0.8, n_labelled=4)
-    machine = S3VC(calibration_folds=0).fit(X, y)
+    model = S3VC(calibration_folds=0).fit(X, y)
     alone = S3VC(reg_unlabeled=0.0, calibration_folds=0).fit(X, y)
-    assert not machine.result_.message.count(": a local minimum; 0 of 56")
+    assert not model.result_.message.count(": a local minimum; 0 of 56")
     assert len(alone.result_.history) == 1
 
 
 def test_the_shares_are_the_stages():
     X, y, _ = blobs()
-    machine = S3VC(annealing=(0.5, 1)).fit(X, y)
-    stages = [entry["stage"] for entry in machine.result_.history]
+    model = S3VC(annealing=(0.5, 1)).fit(X, y)
+    stages = [entry["stage"] for entry in model.result_.history]
     assert stages == ["supervised", "unlabelled rows at 0.5", "unlabelled rows at 1"]
-    machine = S3VC(annealing=[1, 0.1, 1]).fit(X, y)
-    assert len(machine.result_.history) == 4
+    model = S3VC(annealing=[1, 0.1, 1]).fit(X, y)
+    assert len(model.result_.history) == 4
 
 
 @every_solver
 def test_callback_can_stop(solver):
     X, y, _ = blobs()
-    machine = fit_quietly(S3VC(solver=solver, callback=lambda _: True), X, y)
-    assert machine.result_.status == "interrupted"
-    assert "callback" in machine.result_.message
-    assert len(machine.result_.history) == 1
-    assert np.isfinite(machine.decision_function(X)).all()
+    model = fit_quietly(S3VC(solver=solver, callback=lambda _: True), X, y)
+    assert model.result_.status == "interrupted"
+    assert "callback" in model.result_.message
+    assert len(model.result_.history) == 1
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.parametrize("solver", ["quasi-newton", "annealing"])
 def test_too_few_iterations_warn_and_say_what_to_do(solver):
     X, y, _ = blobs(gap=1.0)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
-        machine = S3VC(solver=solver, max_iter=1).fit(X, y)
-    assert machine.result_.status == "not_converged"
+        model = S3VC(solver=solver, max_iter=1).fit(X, y)
+    assert model.result_.status == "not_converged"
 
 
 @every_solver

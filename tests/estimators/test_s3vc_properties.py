@@ -19,27 +19,27 @@ seeds = st.integers(0, 10_000)
 quick_solver = centred_solver
 
 
-def assert_mirrored(machine, X, y, tolerance):
-    first = fit_quietly(clone(machine), X, y)
-    mirrored = fit_quietly(clone(machine), X, np.where(y == -1, -1, 1 - y))
+def assert_mirrored(model, X, y, tolerance):
+    first = fit_quietly(clone(model), X, y)
+    mirrored = fit_quietly(clone(model), X, np.where(y == -1, -1, 1 - y))
     np.testing.assert_allclose(
         mirrored.decision_function(X), -first.decision_function(X), atol=tolerance
     )
     np.testing.assert_array_equal(mirrored.transduction_, 1 - first.transduction_)
 
 
-def assert_permuted(machine, X, y, order, tolerance):
-    first = fit_quietly(clone(machine), X, y)
-    shuffled = fit_quietly(clone(machine), X[order], y[order])
+def assert_permuted(model, X, y, order, tolerance):
+    first = fit_quietly(clone(model), X, y)
+    shuffled = fit_quietly(clone(model), X[order], y[order])
     np.testing.assert_array_equal(shuffled.transduction_, first.transduction_[order])
     np.testing.assert_allclose(
         shuffled.decision_function(X), first.decision_function(X), atol=tolerance
     )
 
 
-def assert_scaled(machine, X, y, s, tolerance):
-    first = fit_quietly(clone(machine), X, y)
-    scaled = fit_quietly(clone(machine).set_params(reg=machine.reg * s**2), s * X, y)
+def assert_scaled(model, X, y, s, tolerance):
+    first = fit_quietly(clone(model), X, y)
+    scaled = fit_quietly(clone(model).set_params(reg=model.reg * s**2), s * X, y)
     np.testing.assert_allclose(
         scaled.decision_function(s * X), first.decision_function(X), atol=tolerance
     )
@@ -73,11 +73,11 @@ def test_scale_of_the_rows_is_that_of_the_regularisation(solver, seed, s):
 
 @pytest.mark.parametrize("solver", SOLVERS[2:])
 def test_properties_hold_for_the_slower_solvers_too(solver):
-    machine = tight(solver, tol=1e-6, reg=0.05)
+    model = tight(solver, tol=1e-6, reg=0.05)
     X, y = small(0)
-    assert_mirrored(machine, X, y, 1e-3)
-    assert_permuted(machine, X, y, np.random.default_rng(0).permutation(14), 1e-3)
-    assert_scaled(machine, X, y, 3.0, 1e-3)
+    assert_mirrored(model, X, y, 1e-3)
+    assert_permuted(model, X, y, np.random.default_rng(0).permutation(14), 1e-3)
+    assert_scaled(model, X, y, 3.0, 1e-3)
 
 
 # ---------------------------------------------------------------- scales, and what reviews found
@@ -106,12 +106,12 @@ def test_supervised_columns_of_unlike_scale_reach_the_optimum(stretch):
 
 def test_a_refit_with_other_landmarks_forgets_the_centres():
     X, y, _ = blobs(n=60)
-    machine = S3VC("rbf", n_landmarks=10, landmarks="kmeans").fit(X, y)
+    model = S3VC("rbf", n_landmarks=10, landmarks="kmeans").fit(X, y)
     for landmarks in ("random", "pca", "kmeans"):
-        machine.set_params(landmarks=landmarks).fit(X, y)
+        model.set_params(landmarks=landmarks).fit(X, y)
         fresh = S3VC("rbf", n_landmarks=10, landmarks=landmarks).fit(X, y)
-        np.testing.assert_array_equal(machine.decision_function(X), fresh.decision_function(X))
-        assert hasattr(machine, "landmarks_") == (landmarks == "kmeans")
+        np.testing.assert_array_equal(model.decision_function(X), fresh.decision_function(X))
+        assert hasattr(model, "landmarks_") == (landmarks == "kmeans")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine"])
@@ -119,28 +119,28 @@ def test_rows_to_predict_may_be_sparse_where_the_fitted_ones_were_not(kernel):
     X, y, _ = blobs(n=60)
     dense = S3VC(kernel).fit(X, y)
     sparse = S3VC(kernel, gamma=0.5).fit(sp.csr_matrix(X), y)
-    for machine, other in ((dense, sp.csr_matrix(X)), (sparse, X)):
+    for model, other in ((dense, sp.csr_matrix(X)), (sparse, X)):
         same = sp.csr_matrix(X) if other is X else X
         np.testing.assert_allclose(
-            machine.decision_function(other), machine.decision_function(same), atol=1e-9
+            model.decision_function(other), model.decision_function(same), atol=1e-9
         )
-        assert machine.predict_proba(other).shape == (60, 2)
+        assert model.predict_proba(other).shape == (60, 2)
 
 
 def test_rows_without_features_leave_the_constant():
     y = np.full(60, -1)
     y[:10] = np.arange(10) % 2
-    machine = S3VC(n_landmarks=1).fit(np.zeros((60, 3)), y)
-    assert np.isfinite(machine.decision_function(np.zeros((4, 3)))).all()
+    model = S3VC(n_landmarks=1).fit(np.zeros((60, 3)), y)
+    assert np.isfinite(model.decision_function(np.zeros((4, 3)))).all()
 
 
 def test_another_set_of_classes_starts_anew():
     X, y, _ = blobs(n=60, gap=1.0)
-    machine = S3VC(warm_start=True).fit(X, y)
+    model = S3VC(warm_start=True).fit(X, y)
     renamed = np.where(y == -1, -1, np.where(y == 0, 2, 1))  # classes 1 and 2, mirrored
     fresh = S3VC().fit(X, renamed)
     np.testing.assert_array_equal(
-        machine.fit(X, renamed).decision_function(X), fresh.decision_function(X)
+        model.fit(X, renamed).decision_function(X), fresh.decision_function(X)
     )
 
 
@@ -159,10 +159,10 @@ def test_odd_parameters_are_value_errors(name, value, reg_unlabeled):
         S3VC(**{"reg_unlabeled": reg_unlabeled, name: value}).fit(X, y)
 
 
-def test_a_failed_refit_leaves_the_machine_as_it_was():
+def test_a_failed_refit_leaves_the_model_as_it_was():
     X, y, _ = blobs(n=60)
-    machine = S3VC("rbf").fit(X, y)
-    before = machine.decision_function(X)
+    model = S3VC("rbf").fit(X, y)
+    before = model.decision_function(X)
     with pytest.raises(MemoryError):
-        machine.set_params(kernel="linear", memory_limit=10).fit(X, y)
-    np.testing.assert_array_equal(machine.decision_function(X), before)
+        model.set_params(kernel="linear", memory_limit=10).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)

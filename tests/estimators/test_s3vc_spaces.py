@@ -1,4 +1,4 @@
-"""S3VC: equivalences of its kernels and spaces, and of supervised machines."""
+"""S3VC: equivalences of its kernels and spaces, and of supervised models."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ from lapwing import S3VC
 def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(solver, case):
     X, y, _ = blobs(n=24)
     X[np.abs(X) < 0.2] = 0.0
-    machine = tight(solver, fit_intercept=case)
-    linear = fit_quietly(clone(machine), X, y)
+    model = tight(solver, fit_intercept=case)
+    linear = fit_quietly(clone(model), X, y)
     expected = linear.decision_function(X)
-    sparse = fit_quietly(clone(machine), sp.csr_matrix(X), y)
+    sparse = fit_quietly(clone(model), sp.csr_matrix(X), y)
     np.testing.assert_allclose(sparse.decision_function(X), expected, atol=1e-8)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X)), expected, atol=1e-8)
-    gram = fit_quietly(clone(machine).set_params(kernel="precomputed"), X @ X.T, y)
+    gram = fit_quietly(clone(model).set_params(kernel="precomputed"), X @ X.T, y)
     np.testing.assert_allclose(gram.decision_function(X @ X.T), expected, atol=1e-8)
     assert linear.coef_.shape == (1, 3)
     assert gram.dual_coef_.shape == (1, len(X))
@@ -35,7 +35,7 @@ def test_linear_kernel_equals_its_gram_matrix_and_sparse_rows(solver, case):
 
 @pytest.mark.parametrize("solver", SOLVERS[:3])
 @pytest.mark.parametrize("landmarks", ["random", "pca"])
-def test_all_rows_as_landmarks_are_the_full_machine(solver, landmarks):
+def test_all_rows_as_landmarks_are_the_full_model(solver, landmarks):
     X, y, _ = blobs(n=16, n_labelled=6)
     new = X[:7] + 0.1
     options = {"kernel": "rbf", "gamma": 1.0, "tol": 1e-8}
@@ -57,18 +57,18 @@ def test_all_rows_as_landmarks_are_the_full_machine(solver, landmarks):
 def test_prediction_repeats_the_fitted_values(landmarks, kernel, sparse):
     X, y, truth = blobs(n=60)
     X = sp.csr_matrix(X) if sparse else X
-    machine = S3VC(kernel, n_landmarks=5, landmarks=landmarks, coef0=1.0, calibration_folds=0)
+    model = S3VC(kernel, n_landmarks=5, landmarks=landmarks, coef0=1.0, calibration_folds=0)
     seen = []
-    machine.set_params(callback=lambda step: seen.append(step.function.values)).fit(X, y)
-    np.testing.assert_allclose(machine.decision_function(X), seen[-1][:, 0], atol=1e-9)
-    assert hasattr(machine, "landmarks_") == (landmarks == "kmeans")
+    model.set_params(callback=lambda step: seen.append(step.function.values)).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), seen[-1][:, 0], atol=1e-9)
+    assert hasattr(model, "landmarks_") == (landmarks == "kmeans")
     if kernel in ("linear", "cosine"):
-        assert machine.coef_.shape == (1, 3)
+        assert model.coef_.shape == (1, 3)
     else:
         columns = {"random": 60, "pca": 60, "kmeans": 5}[landmarks]
-        assert machine.dual_coef_.shape == (1, columns)
-        assert len(machine.support_) == (60 if landmarks == "pca" else 5)
-    assert machine.score(X, truth) > 0.8
+        assert model.dual_coef_.shape == (1, columns)
+        assert len(model.support_) == (60 if landmarks == "pca" else 5)
+    assert model.score(X, truth) > 0.8
 
 
 def test_callable_kernel_equals_the_named_one():
@@ -81,10 +81,10 @@ def test_callable_kernel_equals_the_named_one():
 @pytest.mark.parametrize("storage", ["triangle64", "tiled"])
 def test_storage_of_the_gram_matrix_does_not_change_the_function(storage, monkeypatch):
     X, y, _ = blobs()
-    machine = tight("quasi-newton", kernel="rbf", tol=1e-8)
-    expected = clone(machine).fit(X, y).decision_function(X)
+    model = tight("quasi-newton", kernel="rbf", tol=1e-8)
+    expected = clone(model).fit(X, y).decision_function(X)
     monkeypatch.setattr(module, "choose_storage", lambda *_: storage)
-    found = machine.set_params(memory_limit=1).fit(X, y)
+    found = model.set_params(memory_limit=1).fit(X, y)
     np.testing.assert_allclose(found.decision_function(X), expected, atol=1e-6)
 
 
@@ -105,42 +105,40 @@ def test_sparse_rows_are_never_made_dense(solver, case, monkeypatch):
     fitted.add_labels([20], [0])
 
 
-# ---------------------------------------------------------------- known machines
+# ---------------------------------------------------------------- known models
 
 
 @pytest.mark.parametrize("solver", ["label-switching", "annealing"])
 def test_without_unlabelled_weight_it_is_the_linear_svc(solver):
     X, y, _ = blobs(n=60, n_labelled=30, gap=0.8)
     known = y != -1
-    machine = tight(solver, reg_unlabeled=0.0, fit_intercept=False, reg=0.05).fit(X, y)
+    model = tight(solver, reg_unlabeled=0.0, fit_intercept=False, reg=0.05).fit(X, y)
     svc = LinearSVC(
         loss="squared_hinge", dual=False, fit_intercept=False, C=1 / (2 * 0.05 * 30), tol=1e-10,
         max_iter=10_000,
     )  # fmt: skip
     svc.fit(X[known], y[known])
-    np.testing.assert_allclose(machine.coef_, svc.coef_, atol=1e-6)
-    assert machine.result_.status == "converged"
-    assert "supervised" in machine.result_.message
-    assert len(machine.result_.history) == 1
-    assert machine.positive_ratio_ is None
+    np.testing.assert_allclose(model.coef_, svc.coef_, atol=1e-6)
+    assert model.result_.status == "converged"
+    assert "supervised" in model.result_.message
+    assert len(model.result_.history) == 1
+    assert model.positive_ratio_ is None
 
 
 @every_solver
-def test_all_rows_labelled_warns_and_is_the_supervised_machine(solver):
+def test_all_rows_labelled_warns_and_is_the_supervised_model(solver):
     X, _, truth = blobs(gap=1.0)
     with pytest.warns(UserWarning, match="no row is unlabelled"):
-        machine = tight(solver).fit(X, truth)
+        model = tight(solver).fit(X, truth)
     padded = np.vstack([X, X + 5.0])
     labels = np.append(truth, np.full(len(X), -1))
     expected = tight(solver, reg_unlabeled=0.0).fit(padded, labels)
-    np.testing.assert_allclose(
-        machine.decision_function(X), expected.decision_function(X), atol=1e-7
-    )
-    np.testing.assert_array_equal(machine.transduction_, truth)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-7)
+    np.testing.assert_array_equal(model.transduction_, truth)
 
 
 @every_solver
-def test_restarts_do_not_change_the_supervised_machine(solver):
+def test_restarts_do_not_change_the_supervised_model(solver):
     X, y, _ = blobs(gap=1.0)
     one = tight(solver, reg_unlabeled=0.0).fit(X, y)
     many = tight(solver, reg_unlabeled=0.0, n_init=5).fit(X, y)

@@ -106,7 +106,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "estimator", [machine for machine in ESTIMATORS if machine.__sklearn_tags__().input_tags.sparse]
+    "estimator", [model for model in ESTIMATORS if model.__sklearn_tags__().input_tags.sparse]
 )
 def test_entries_that_are_stored_in_parts_are_added_up(estimator):
     rng = np.random.default_rng(0)
@@ -118,15 +118,15 @@ def test_entries_that_are_stored_in_parts_are_added_up(estimator):
     assert not parts.has_canonical_format
     found = []
     for X in (whole, parts):
-        machine = clone(estimator)
-        if "random_state" in machine.get_params():
-            machine.set_params(random_state=0)
-        if is_classifier(machine):
-            machine.fit(X, np.where(np.arange(60) % 6, -1, sides))
-            found.append(machine.decision_function(X))
+        model = clone(estimator)
+        if "random_state" in model.get_params():
+            model.set_params(random_state=0)
+        if is_classifier(model):
+            model.fit(X, np.where(np.arange(60) % 6, -1, sides))
+            found.append(model.decision_function(X))
         else:
-            machine.fit(X, np.where(np.arange(60) % 6, np.nan, X.toarray()[:, 0]))
-            found.append(machine.predict(X))
+            model.fit(X, np.where(np.arange(60) % 6, np.nan, X.toarray()[:, 0]))
+            found.append(model.predict(X))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
     assert parts.nnz == 2 * whole.nnz  # the user's matrix is as it was
 
@@ -155,14 +155,14 @@ def test_labels_minus_one_and_one_pass_without_the_marker(Classifier):
     check_classifiers_classes(Classifier.__name__, Classifier(unlabeled=None))
 
 
-@pytest.mark.parametrize("machine", [LapRLSRegressor(reg_ambient=1.0), LapSVR()])
-def test_weights_equal_repeated_rows_without_the_graph(machine):
+@pytest.mark.parametrize("model", [LapRLSRegressor(reg_ambient=1.0), LapSVR()])
+def test_weights_equal_repeated_rows_without_the_graph(model):
     # The other reason; a linear kernel, because widths of the others look at the rows too.
-    supervised = machine.set_params(reg_manifold=0.0, kernel="linear")
-    check_sample_weight_equivalence_on_dense_data(type(machine).__name__, supervised)
+    supervised = model.set_params(reg_manifold=0.0, kernel="linear")
+    check_sample_weight_equivalence_on_dense_data(type(model).__name__, supervised)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_weights_equal_repeated_rows_without_folds(solver):
-    machine = S3VC(solver=solver, calibration_folds=0, tol=1e-12, max_iter=2000)
-    check_sample_weight_equivalence_on_dense_data("S3VC", machine)
+    model = S3VC(solver=solver, calibration_folds=0, tol=1e-12, max_iter=2000)
+    check_sample_weight_equivalence_on_dense_data("S3VC", model)
