@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -86,7 +87,6 @@ class EmbeddedRidge:
         alpha = M @ unknowns
         KM = B - residual - self.ridge * M
         f = KM @ unknowns
-        values = f + b
         # Sums of squares, so that large targets cost no digits. The gap to the dual objective is
         # that of the residual alone, since the other conditions hold by construction.
         left = residual @ unknowns
@@ -97,28 +97,21 @@ class EmbeddedRidge:
         objective = 0.5 * float((norm + error + distance + smoothness).sum())
         gap = 0.5 * float((left**2).sum()) / self.ridge
         rounding = _ROUNDING * float((self.targets * weighted).sum())
-
-        def leave_one_out() -> np.ndarray:
-            own = KM[self.labelled]
-            if self.fit_intercept:
-                own[:, k] += 1.0
-            return self._leave_one_out(H, rhs, own)
-
+        own = KM[self.labelled]  # from the unknowns to the values of the labelled rows
+        if self.fit_intercept:
+            own[:, k] += 1.0
         return Step(
             iteration=iteration,
-            function=Function(alpha, b, values, np.zeros((0, rhs.shape[1]))),
+            function=Function(alpha, b, f + b, np.zeros((0, rhs.shape[1]))),
             objective=objective,
             gap=gap,
             passes=self.gram.passes,
             converged=gap <= tol * objective or gap <= rounding,
-            leave_one_out=leave_one_out,
+            leave_one_out=partial(self._leave_one_out, H, rhs, own),
         )
 
     def _leave_one_out(self, H: np.ndarray, rhs: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return f of each labelled row from the system without the row's own term of Λ.
-
-        ``own`` maps the unknowns to the values of the labelled rows.
-        """
+        """Return f of each labelled row from the system without the row's own term of Λ."""
         k, values = self.basis.shape[1], np.empty(self.targets.shape)
         for i, weight in enumerate(self.label_precision):
             row = self.basis[self.labelled[i]]
