@@ -297,7 +297,7 @@ def test_blocks_that_change_are_refused(reading, change):
             }[change]
         return parts
 
-    with pytest.raises(ValueError, match="must be the same at every reading"):
+    with pytest.raises(ValueError, match="was not the same when it was read again"):
         PVMClassifier(n_prototypes=5).fit_blocks(blocks)
 
 
