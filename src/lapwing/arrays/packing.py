@@ -81,6 +81,12 @@ def expect(condition: bool, what: str = "its arrays do not fit together") -> Non
         raise ValueError(what)
 
 
+def expect_finite(*arrays: Any) -> None:
+    """Refuse arrays of a file that hold something else than finite floats; None is left out."""
+    for array in arrays:
+        expect(array is None or (array.dtype.kind == "f" and bool(np.isfinite(array).all())))
+
+
 class _Packer:
     def __init__(self, known: Mapping[str, type]) -> None:
         self._known = known

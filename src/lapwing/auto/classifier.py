@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays.packing import expect
+from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
 from ..estimators.parameters import check_choice, check_share
 from ..estimators.rows import Rows
@@ -154,6 +154,6 @@ class SemiSupervisedClassifier(Classifier):
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
         methods.check_candidates(self)
-        P = self.label_distributions_
-        expect(P.shape == (len(self.transduction_), len(self.classes_)))
-        expect(P.dtype.kind == "f" and bool(np.isfinite(P).all()))
+        shape = len(self.transduction_), len(self.classes_)
+        expect(self.label_distributions_.shape == shape)
+        expect_finite(self.label_distributions_)

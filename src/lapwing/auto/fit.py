@@ -27,7 +27,7 @@ from . import limits
 from .families import MARGIN
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report
-from .rows import ScaledInput, choose_rows
+from .rows import ScaledInput, UsedRows, choose_rows
 from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
 from .setup import Setup, families_to_try
 
@@ -159,25 +159,20 @@ def fit_blend(setup: Setup, candidates: Sequence[Candidate], targets: Targets) -
     component = setup.graph.component_
     reach = np.isin(component, component[labels.index])
     if len(setup.rows.index) < setup.rows.X.shape[0]:
-        values, supervised, reach = _extend(setup, function, values, supervised, reach)
+        c = values.shape[1]
+        known = np.column_stack([values, supervised, reach])
+        known = _extend(setup.rows, known, function, c)
+        values, supervised, reach = known[:, :c], known[:, c:-1], known[:, -1] > 0.5
     return Blend(ScaledInput(setup.rows.scaling, function), values, supervised, reach)
 
 
-def _extend(
-    setup: Setup,
-    function: Predictor,
-    values: np.ndarray,
-    supervised: np.ndarray,
-    reach: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return values, supervised values and reach of all rows from those of the rows in use.
+def _extend(rows: UsedRows, known: np.ndarray, function: Predictor, c: int) -> np.ndarray:
+    """Return columns of all rows from those of the rows in use.
 
-    Duplicates get those of their representatives. Of the other rows, values are predicted, and the
-    rest is that of the nearest row in use.
+    Duplicates get the entries of their representatives, and other rows those of the nearest row in
+    use, except for the first c columns, which ``function`` predicts.
     """
-    rows, c = setup.rows, values.shape[1]
     n = len(rows.representative)
-    known = np.column_stack([values, supervised, reach])
     whole = np.empty((n, known.shape[1]))
     whole[rows.index] = known
     others = np.setdiff1d(np.flatnonzero(rows.representative == np.arange(n)), rows.index)
@@ -185,8 +180,7 @@ def _extend(
         X = rows.scaling.apply(rows.X[others])
         whole[others] = NeighborAverage(rows.scaled, known, 1, 1.0).values(X)
         whole[others, :c] = function.values(X)
-    whole = whole[rows.representative]
-    return whole[:, :c], whole[:, c:-1], whole[:, -1] > 0.5
+    return whole[rows.representative]
 
 
 def report_stage(settings: Any, stage: str, share: float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.duplicates import representative_rows
-from ..arrays.packing import expect, field_values
+from ..arrays.packing import expect, expect_finite, field_values
 from ..spaces.predictors import Predictor
 from . import limits
 from .scaling import RowScaling, learn_scaling
@@ -70,8 +70,7 @@ class UsedRows:
         expect(self.scaling.factor.shape in ((1,), (d,)))
         sparse, center = sp.issparse(self.X), self.scaling.center
         expect(sparse if center is None else not sparse and center.shape == (d,))
-        numbers = self.X.data if sparse else self.X
-        expect(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()))
+        expect_finite(self.X.data if sparse else self.X)
 
     __getstate__ = field_values  # pickles leave out what is cached
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from ..arrays.packing import expect
+from ..arrays.packing import expect, expect_finite
 
 SCALINGS = ("common", "columns", "text", "counts")
 #: Ratio of the 95th to the 5th percentile of the columns' ranges above which their units differ.
@@ -61,9 +61,7 @@ class RowScaling:
     def check_loaded(self) -> None:
         """Refuse contents of a model file that make no sense."""
         expect(self.kind in SCALINGS)
-        for numbers in (self.factor, self.center):
-            if numbers is not None:
-                expect(numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all()))
+        expect_finite(self.factor, self.center)
 
 
 def learn_scaling(X: Any) -> RowScaling:

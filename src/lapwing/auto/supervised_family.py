@@ -63,17 +63,18 @@ class SupervisedFamily:
 
     def fit_features(self, settings: dict[str, Any], labels: Labels) -> Predictor:
         """Return the function of the columns, or of landmarks, for very many labels."""
+        labelled = self.X[labels.index]
+        if settings["width"] is None:
+            return LinearFunction(*_ridge(labelled, settings["reg"], labels))
         kernel = kernel_of_width(settings["width"], self.median_gamma)
-        features, back, centres = self.X[labels.index], None, None
-        if settings["width"] is not None:
-            some = np.linspace(0, features.shape[0] - 1, limits.LANDMARKS).astype(int)
-            centres = features[some]
-            landmarks = landmark_features(kernel, features, centres)
-            features, back = landmarks.values, landmarks.back
-        ridge = Ridge(alpha=settings["reg"])
-        ridge.fit(features, labels.targets, sample_weight=labels.weights)
-        coef = ridge.coef_.reshape(labels.targets.shape[1], -1).T
-        intercept = np.asarray(ridge.intercept_).reshape(-1)
-        if back is None:
-            return LinearFunction(coef, intercept)
-        return KernelExpansion(kernel, centres, back @ coef, intercept)
+        some = np.linspace(0, labelled.shape[0] - 1, limits.LANDMARKS).astype(int)
+        landmarks = landmark_features(kernel, labelled, labelled[some])
+        coef, intercept = _ridge(landmarks.values, settings["reg"], labels)
+        return KernelExpansion(kernel, labelled[some], landmarks.back @ coef, intercept)
+
+
+def _ridge(features: Any, reg: float, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of features, shape (features, c), and the intercepts."""
+    ridge = Ridge(alpha=reg).fit(features, labels.targets, sample_weight=labels.weights)
+    coef = ridge.coef_.reshape(labels.targets.shape[1], -1).T
+    return coef, np.asarray(ridge.intercept_).reshape(-1)
