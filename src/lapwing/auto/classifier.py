@@ -14,7 +14,7 @@ from ..estimators.parameters import check_choice, check_share
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
-from .families import FAMILIES
+from .candidate_settings import FAMILIES
 from .fit import Progress, fit_default, report_stage
 
 

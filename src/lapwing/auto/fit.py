@@ -24,7 +24,7 @@ from ..plan.default import plan_default
 from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
-from .families import MARGIN
+from .candidate_settings import MARGIN
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report
 from .rows import ScaledInput, UsedRows, choose_rows

@@ -17,7 +17,7 @@ from ..graphs import KNNGraph
 from ..graphs.filters import GraphFilter, spectrum_bound
 from ..operators.base import Operator
 from ..spaces.predictors import NeighborAverage, Predictor
-from .families import GRAPH, GRAPH_KERNELS, SETTINGS, LinearSetting, kernel_reduction
+from .candidate_settings import GRAPH, GRAPH_KERNELS, SETTINGS, LinearSetting, kernel_reduction
 from .labels import Labels
 
 #: Power p and floor ε of (Lᵖ + εᵖ)⁻¹.

@@ -16,7 +16,7 @@ from ..spaces.basis import Basis, kernel_basis, landmark_basis
 from ..spaces.features import Landmarks, landmark_features
 from ..spaces.predictors import KernelExpansion, Predictor
 from . import limits
-from .families import MANIFOLD, MANIFOLD_WIDTH, SETTINGS, LinearSetting, kernel_of_width
+from .candidate_settings import MANIFOLD, MANIFOLD_WIDTH, SETTINGS, LinearSetting, kernel_of_width
 from .labels import Labels
 
 

@@ -16,7 +16,7 @@ from ..estimators import S3VC
 from ..solvers.stopping import decisions
 from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
-from .families import MARGIN, SETTINGS, FoldValues, kernel_of_width
+from .candidate_settings import MARGIN, SETTINGS, FoldValues, kernel_of_width
 from .labels import Labels
 
 

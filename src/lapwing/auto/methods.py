@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..arrays.packing import expect
-from .families import FAMILIES, are_known
+from .candidate_settings import FAMILIES, are_known
 from .report import SelectionReport
 from .selection import Candidate
 from .setup import Setup

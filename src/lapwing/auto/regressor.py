@@ -13,7 +13,7 @@ from ..estimators.parameters import check_choice
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
-from .families import FAMILIES, MARGIN
+from .candidate_settings import FAMILIES, MARGIN
 from .fit import Progress, fit_default, report_stage
 
 

@@ -18,7 +18,7 @@ from ..estimators.targets import Targets
 from ..solvers.stopping import decisions
 from ..version import __version__
 from . import limits
-from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .selection import (
     AGREEMENT_LABELS,
     LEAD,

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..estimators.calibration import fit_temperature
 from ..solvers.stopping import decisions
-from .families import SUPERVISED
+from .candidate_settings import SUPERVISED
 from .labels import Labels
 
 #: Held-out labels that the agreement of fold models is worth.

@@ -17,7 +17,7 @@ from ..graphs import KNNGraph
 from ..kernels.functions import resolve_gamma
 from ..plan.default import DefaultPlan
 from . import limits
-from .families import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
 from .graph_family import GraphFamily
 from .labels import Labels
 from .manifold_family import ManifoldFamily

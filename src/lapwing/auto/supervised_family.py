@@ -14,7 +14,13 @@ from sklearn.linear_model import Ridge
 from ..spaces.features import landmark_features
 from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
-from .families import SETTINGS, SUPERVISED, LinearSetting, kernel_of_width, kernel_reduction
+from .candidate_settings import (
+    SETTINGS,
+    SUPERVISED,
+    LinearSetting,
+    kernel_of_width,
+    kernel_reduction,
+)
 from .labels import Labels
 
 

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from lapwing import S3VC, KNNGraph, LapRLSClassifier
 from lapwing.auto import limits
-from lapwing.auto.families import SETTINGS
+from lapwing.auto.candidate_settings import SETTINGS
 from lapwing.auto.graph_family import GraphFamily
 from lapwing.auto.labels import Labels
 from lapwing.auto.manifold_family import ManifoldFamily
