@@ -499,3 +499,12 @@ def test_a_model_file_with_any_part_replaced_is_read_or_refused(data, tmp_path_f
     except (ModelFileError, MemoryError):
         return
     assert isinstance(model, LapSVC)
+
+
+def test_lists_that_refer_to_each_other_are_refused():
+    """References among lists would let a short page stand for a value of any size."""
+    page = {"list": [], "number": 0}
+    for number in range(1, 60):
+        page = {"list": [page, {"same": number - 1}], "number": number}
+    with pytest.raises(ValueError, match="do not fit"):
+        unpack(page, {}, {})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from helpers.cases import CASES, assert_same_outputs, each_case, known_bug
+from helpers.cases import CASES, assert_same_outputs, each_case
 from helpers.data import fit_quietly
 
 
@@ -50,6 +50,15 @@ def raising_callback(case, model, X, y):
     return Stop, X, y
 
 
+def raising_last_callback(case, model, X, y):
+    def stop_when_done(_stage, share):
+        if share == 1.0:
+            raise Stop
+
+    model.set_params(callback=stop_when_done)
+    return Stop, X, y
+
+
 def raising_score(case, model, X, y):
     model.set_params(scoring=stop)
     return Stop, X, y
@@ -68,6 +77,7 @@ FAILURES = {
     "parameter": (bad_parameter, None),
     "memory": (no_memory, "memory_limit"),
     "callback": (raising_callback, "callback"),
+    "last callback": (raising_last_callback, "method"),
     "score": (raising_score, "scoring"),
     "kernel": (raising_kernel, "kernel"),
 }
@@ -78,7 +88,6 @@ each_failure = pytest.mark.parametrize(
             case,
             kind,
             id=f"{case.name}-{kind}",
-            marks=known_bug(f"failure: {kind}", case),
         )
         for case in CASES
         for kind, (_, needed) in FAILURES.items()

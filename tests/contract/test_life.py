@@ -200,3 +200,19 @@ def test_labels_of_no_row_are_refused(case):
         with pytest.raises((ValueError, IndexError, TypeError)):
             model.add_labels(index, truth[:n_labels])
     assert_same_outputs(model, case.fitted(), X)
+
+
+@each_case(one_a_class=True)
+def test_labels_that_do_not_fit_the_index_are_refused(case):
+    model = case.fitted()
+    before = model.transduction_.copy()
+    label = model.transduction_[0]
+    for index, y, message in [
+        ([20, 21], [label], "2 rows and y holds 1"),
+        ([20], [label, label], "1 rows and y holds 2"),
+        ([10**6], [label], "row numbers"),
+        ([1.5], [label], "row numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.add_labels(index, y)
+    assert np.array_equal(model.transduction_, before)

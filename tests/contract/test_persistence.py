@@ -1,11 +1,15 @@
 """Every fitted estimator can be saved and loaded: same bits, and labels can still be added."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 import lapwing
 from helpers.cases import assert_same_outputs, each_case, values_of
-from helpers.data import fit_quietly, gaussian
+from helpers.data import fit_quietly, gaussian, moons
 from lapwing import LapSVC, LapSVCPath
 
 ADDED = np.array([30, 31, 40])
@@ -106,9 +110,35 @@ def test_what_is_not_fitted_cannot_be_saved(case, path):
 def test_a_function_as_kernel_cannot_be_saved(case, path):
     X, y, _ = case.data()
     model = fit_quietly(case.new(kernel=lambda A, B: gaussian(A, B, 0.5)), X, y)
-    with pytest.raises(TypeError, match="kernel"):
+    with pytest.raises(TypeError, match=r"^kernel=.* cannot be stored .* set kernel to a number"):
         lapwing.save(model, path)
     assert not path.exists()
+
+
+def test_validation_rows_of_a_table_and_extra_values_are_stored(path):
+    X, y, truth = moons(n_labelled=12)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = lapwing.LapSVC(solver="pcg", stopping="validation", unlabeled=pd.NA)
+    labels = pd.Series(y, dtype="Int64").mask(y == -1)
+    model.fit(table, labels, validation=(table[-20:], pd.Series(truth[-20:])))
+    lapwing.save(model, path, extra={"a": 1})
+    again = lapwing.load(path)
+    lapwing.save(again, path)
+    assert lapwing.load(path).extra_ == {"a": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for one in (model, again):
+            one.add_labels([30, 31], truth[[30, 31]])
+    assert np.array_equal(model.decision_function(table), again.decision_function(table))
+    assert not hasattr(again.fit(table, labels, validation=(table, truth)), "extra_")
+
+
+def test_parameters_that_cannot_be_stored_are_named(path):
+    X, y, _ = moons(n_labelled=12)
+    model = lapwing.LapSVCCV(cv=StratifiedKFold(3), reg_ambient=[0.1], reg_manifold=[1.0])
+    with pytest.raises(TypeError, match=r"^cv=StratifiedKFold.* cannot be stored"):
+        lapwing.save(model.fit(X, y), path)
+    lapwing.save(model.set_params(cv=3), path)
 
 
 @save_case

@@ -2,7 +2,7 @@
 
 Every estimator of ``lapwing.__all__`` is listed here, some with several options, and the one that
 CONTRIBUTING.md shows; a new one inherits the suite by being listed. Where a method legitimately
-differs from the others, its case says so, with the reason. Known bugs are marked here too.
+differs from the others, its case says so, with the reason.
 """
 
 import inspect
@@ -310,26 +310,6 @@ def public_estimators() -> list[type[BaseEstimator]]:
     ]
 
 
-# ---------------------------------------------------------------- expected failures
-
-#: Bugs that the suite has found: (test, case, or "*" for all cases) and what is wrong.
-_LINEAR_MEMORY = "memory_limit is not looked at where a linear kernel is solved in its features"
-_TEXT_WEIGHTS = "weights that are no numbers: the message does not name sample_weight"
-KNOWN_BUGS: dict[tuple[str, str], str] = {
-    ("test_weights_that_are_no_numbers_are_refused_by_name", "*"): _TEXT_WEIGHTS,
-    ("test_too_little_memory_is_refused_by_name", "LapSVC-linear"): _LINEAR_MEMORY,
-    ("test_too_little_memory_is_refused_by_name", "LapRLSRegressor-sparse"): _LINEAR_MEMORY,
-    ("failure: memory", "LapSVC-linear"): _LINEAR_MEMORY,
-    ("failure: memory", "LapRLSRegressor-sparse"): _LINEAR_MEMORY,
-}
-
-
-def known_bug(test: str, case: Case) -> list[pytest.MarkDecorator]:
-    """The mark of a test that a known bug breaks."""
-    bug = KNOWN_BUGS.get((test, case.name), KNOWN_BUGS.get((test, "*")))
-    return [] if bug is None else [pytest.mark.xfail(reason=bug, strict=True)]
-
-
 def first_cases(cases: Iterable[Case] = tuple(CASES)) -> list[Case]:
     """The first case of each class."""
     first: dict[type, Case] = {}
@@ -356,9 +336,7 @@ def each_case(
     cases = first_cases(cases) if one_a_class else cases
 
     def decorate(test: Callable) -> Callable:
-        parameters = [
-            pytest.param(case, id=case.name, marks=known_bug(test.__name__, case)) for case in cases
-        ]
+        parameters = [pytest.param(case, id=case.name) for case in cases]
         return pytest.mark.parametrize("case", parameters)(test)
 
     return decorate

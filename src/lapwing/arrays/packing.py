@@ -178,6 +178,8 @@ class _Unpacker:
         [form] = self._readers.keys() & page.keys()
         made = self._readers[form](page)
         if "number" in page:
+            # Lists are never shared: references among them could multiply without end.
+            expect(form in ("type", "objects", "masked", "csr_array", "csr_matrix"))
             self._made[page["number"]] = made
         return made
 

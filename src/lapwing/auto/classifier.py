@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
 from .candidate_settings import FAMILIES
-from .fit import Progress, fit_default, report_stage
+from .fit import Progress, fit_default
 
 
 @dataclass(repr=False, eq=False)
@@ -111,14 +111,14 @@ class SemiSupervisedClassifier(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *FAMILIES))
-        self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
-        report_stage(self, "done", 1.0)
-        return self
+        return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:
         """Return how uncertain the model is of each training row, from 0 to 1."""
         P = np.sort(self.label_distributions_, axis=1)
         return 1.0 - (P[:, -1] - P[:, -2])
+
+    _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 
     suggest = methods.suggest
     save = methods.save

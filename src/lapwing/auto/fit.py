@@ -95,6 +95,7 @@ def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Solutio
         attributes["supervised_transduction_"] = targets.classes[codes]
         attributes["label_distributions_"] = probabilities(blend.values, temperature)
         attributes["temperature_"] = temperature
+    report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
     tried, reason = len(candidates), report.reason
     result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
     return Solution(blend.predictor, result, blend.values, attributes=attributes)

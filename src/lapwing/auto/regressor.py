@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
 from .candidate_settings import FAMILIES, MARGIN
-from .fit import Progress, fit_default, report_stage
+from .fit import Progress, fit_default
 
 
 @dataclass(repr=False, eq=False)
@@ -89,9 +89,7 @@ class SemiSupervisedRegressor(Regressor):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
-        self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
-        report_stage(self, "done", 1.0)
-        return self
+        return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:
         """Return how uncertain the model is of each training row, from 0 to 1.
@@ -101,6 +99,8 @@ class SemiSupervisedRegressor(Regressor):
         gap = np.abs(self.transduction_ - self.supervised_transduction_)
         gap = gap / max(float(gap.max()), 1e-300)
         return 0.5 * gap + 0.5 * (~self.label_reach_)
+
+    _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 
     suggest = methods.suggest
     save = methods.save

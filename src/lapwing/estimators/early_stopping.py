@@ -18,8 +18,8 @@ from .targets import Targets, labelled_rows
 STOPPING = ("optimal", "stability", "validation", "mixed")
 
 
-def early_stopping(settings: Any, rows: Rows, targets: Targets, validation: Any) -> Rules | None:
-    """Return a function that makes the stopping rules of a solver; None where ``tol`` decides.
+def check_validation(settings: Any, rows: Rows, validation: Any) -> tuple[Any, np.ndarray] | None:
+    """Return the labelled validation rows and their labels; None if ``stopping`` uses none.
 
     Parameters
     ----------
@@ -27,45 +27,47 @@ def early_stopping(settings: Any, rows: Rows, targets: Targets, validation: Any)
         A classifier; ``stopping`` and ``unlabeled`` are read.
     rows : Rows
         Training rows.
-    targets : Targets
-        Their labels.
     validation : tuple (X_v, y_v) or None
         As users give it.
     """
-    stopping = settings.stopping
-    check_choice("stopping", stopping, STOPPING)
-    if stopping == "optimal":
+    check_choice("stopping", settings.stopping, STOPPING)
+    if settings.stopping in ("optimal", "stability"):
         return None
-    if stopping != "stability" and validation is None:
+    if validation is None:
         raise ValueError(
-            f"stopping={stopping!r} uses validation rows: pass validation=(X_v, y_v) to fit"
+            f"stopping={settings.stopping!r} uses validation rows: pass validation=(X_v, y_v) to "
+            "fit"
         )
-    stability = StabilityCheck(~targets.labelled)
-    if stopping == "stability":
-        return lambda predictor: [stability]
-    X_v, truth = _validation_rows(settings, rows, targets, validation)
-
-    def rules(predictor: Callable[[Step], Predictor]) -> Sequence[StoppingRule]:
-        def error_rate(step: Step) -> float:
-            return float(np.mean(decisions(predictor(step).values(X_v)) != truth))
-
-        check = ValidationCheck(error_rate, len(truth), rows.X.shape[0])
-        return [check] if stopping == "validation" else [MixedCheck(stability, check)]
-
-    return rules
-
-
-def _validation_rows(
-    settings: Any, rows: Rows, targets: Targets, validation: Any
-) -> tuple[Any, np.ndarray]:
-    """Return the labelled validation rows and their class codes, -1 for unknown classes."""
     X_v, y_v = validation
     X_v = rows.check_like(settings, X_v, dtype=FLOATS)
     y_v, known = labelled_rows(y_v, settings.unlabeled)
     if not known.any():
         raise ValueError("no validation row is labelled: validation=(X_v, y_v) needs labels")
-    X_v, y_v = X_v[known], y_v[known]
+    return X_v[known], y_v[known]
+
+
+def early_stopping(
+    stopping: str, targets: Targets, validation: tuple[Any, np.ndarray] | None
+) -> Rules | None:
+    """Return a function that makes the stopping rules of a solver; None where ``tol`` decides.
+
+    ``validation`` comes from `check_validation`.
+    """
+    if stopping == "optimal":
+        return None
+    stability = StabilityCheck(~targets.labelled)
+    if stopping == "stability" or validation is None:
+        return lambda predictor: [stability]
     assert targets.classes is not None
+    X_v, y_v = validation
     truth = np.searchsorted(targets.classes, y_v)
     truth[~np.isin(y_v, targets.classes)] = -1
-    return X_v, truth
+
+    def rules(predictor: Callable[[Step], Predictor]) -> Sequence[StoppingRule]:
+        def error_rate(step: Step) -> float:
+            return float(np.mean(decisions(predictor(step).values(X_v)) != truth))
+
+        check = ValidationCheck(error_rate, len(truth), len(targets.given))
+        return [check] if stopping == "validation" else [MixedCheck(stability, check)]
+
+    return rules

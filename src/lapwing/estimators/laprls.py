@@ -10,7 +10,7 @@ import numpy as np
 
 from ..losses import SquaredLoss
 from ..solvers.driver import Step
-from .early_stopping import early_stopping
+from .early_stopping import check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import check_regularization, fit_manifold
 from .model import Classifier, Regressor
@@ -181,8 +181,8 @@ class LapRLSClassifier(Classifier):
     ) -> Self:
         check_choice("solver", self.solver, ("auto", "direct", "pcg"))
         check_regularization(self)
-        validation = self._validation if refit else validation
-        rules = early_stopping(self, rows, targets, validation)
+        validation = self._validation if refit else check_validation(self, rows, validation)
+        rules = early_stopping(self.stopping, targets, validation)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(

@@ -9,7 +9,7 @@ from typing import Any, Self
 from ..losses import LOSSES, Loss
 from ..solvers.driver import Step
 from ..solvers.methods import PCG
-from .early_stopping import early_stopping
+from .early_stopping import check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import check_regularization, fit_manifold
 from .model import Classifier
@@ -192,8 +192,8 @@ class LapSVC(Classifier):
     ) -> Self:
         loss = _margin_loss(self.loss, self.solver)
         check_regularization(self)
-        validation = self._validation if refit else validation
-        rules = early_stopping(self, rows, targets, validation)
+        validation = self._validation if refit else check_validation(self, rows, validation)
+        rules = early_stopping(self.stopping, targets, validation)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(
@@ -208,8 +208,8 @@ def _margin_loss(name: str, solver: str) -> Loss:
     """Return the loss, after checking that the solver can minimise it."""
     check_choice("loss", name, ("squared_hinge", "hinge"))
     loss = LOSSES[name]()
-    # Newton steps need the second derivatives that conjugate gradients need.
-    allowed = ("auto", "newton", "pcg") if PCG.accepts(loss) else ("auto", "dual")
+    allowed = ["auto", "dual" if loss.is_sum_of_hinges else "newton"]
+    allowed += ["pcg"] if PCG.accepts(loss) else []
     if solver not in allowed:
         raise ValueError(
             f"solver={solver!r} does not go with loss={name!r}: "

@@ -7,7 +7,7 @@ its parameters and a ``_fit`` that ends with ``_set_fitted``; all else is values
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -44,6 +44,8 @@ class Model(BaseEstimator):
     _row_dtype: Any = FLOATS
     #: Precision in which squares of their values must not overflow: "own", a type, or None.
     _square_dtype: Any = None
+    #: Attributes from which arrays of others are derived, see `arrays.packing`.
+    _packed_first: ClassVar[tuple[str, ...]] = ()
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
 
@@ -62,8 +64,8 @@ class Model(BaseEstimator):
         ----------
         index : array of int
             Rows of the training data.
-        y : array
-            Their labels or targets.
+        y : array of the same length
+            Their labels or targets; the marker of unlabelled rows removes a label.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class Model(BaseEstimator):
         What scikit-learn stores on an estimator is kept, such as its metadata requests.
         """
         caches = [n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)]
-        for name in (*self._fitted, *caches):
+        for name in (*self._fitted, *caches, "extra_"):
             if name in vars(self):  # a pickle may lack some
                 delattr(self, name)
         for name, value in attributes.items():
@@ -136,8 +138,9 @@ class Model(BaseEstimator):
             parameters["callback"] = None
         if not isinstance(parameters.get("random_state", 0), (int, np.integer)):
             parameters["random_state"] = None  # what was drawn from it is kept
-        # The attribute from which others are derived comes first.
-        names = sorted(self._fitted, key=lambda name: name != "_setup")
+        if type(parameters.get("unlabeled")).__name__ == "NAType":  # pd.NA means the same as None
+            parameters["unlabeled"] = None
+        names = sorted(self._fitted, key=lambda name: name not in self._packed_first)
         fitted = {name: getattr(self, name) for name in names if name in vars(self)}
         return {"parameters": parameters, "fitted": fitted}
 
@@ -152,12 +155,15 @@ class Model(BaseEstimator):
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
-        targets, n = self._targets, len(self.transduction_)
+        targets, found = self._targets, self.transduction_
         expect(isinstance(targets, Targets) and isinstance(self.predictor_, Predictor), _LABELS)
+        expect(isinstance(found, np.ndarray) and found.ndim == 1, _LABELS)
+        expect(found.dtype.kind in "biufU" and isinstance(self.result_, SolverResult), _LABELS)
+        n = len(found)
         index = targets.index
         expect(len(targets.given) == len(targets.row_weights) == n, _LABELS)
         expect(index.dtype.kind == "i" and index.min() >= 0 and index.max() < n, _LABELS)
-        expect(self.n_features_in_ >= 1, _LABELS)
+        expect(isinstance(self.n_features_in_, int) and self.n_features_in_ >= 1, _LABELS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

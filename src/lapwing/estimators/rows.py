@@ -80,7 +80,10 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one non-negative weight per row."""
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold one finite number per row: {error}") from error
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative")
     return weights

@@ -73,16 +73,25 @@ class Targets:
 
     def with_labels(self, index: Any, y: Any) -> np.ndarray:
         """Return the labels of all rows, some of them new, as a user would pass them to fit."""
-        index = np.atleast_1d(index)
+        index, y = np.atleast_1d(index), np.atleast_1d(np.asarray(y, dtype=object))
+        if index.dtype == bool and len(index) == len(self.given):
+            index = np.flatnonzero(index)
         if index.size == 0:  # an empty list is an array of floats
             index = index.astype(int)
+        n = len(self.given)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or ((index < -n) | (index >= n)).any():
+            raise ValueError(
+                f"index must hold row numbers of the {n} training rows, got {index.tolist()!r}"
+            )
+        if y.shape != index.shape:
+            raise ValueError(f"index names {len(index)} rows and y holds {y.size} labels")
         if self.classes is None:
             labels = self.given.copy()
-            labels[index] = y
+            labels[index] = y.astype(float)
             return labels
         labels = self.classes.astype(object)[self.given]
         labels[~self.labelled] = None
-        labels[index] = np.asarray(y, dtype=object)
+        labels[index] = y
         return labels
 
 

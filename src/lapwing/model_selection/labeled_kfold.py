@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state, indexable
 
-from ..estimators.parameters import check_choice, check_count
+from ..estimators.parameters import check_choice, check_count, draw_seed
 from ..estimators.targets import (
     encode_classes,
     labelled_rows,
@@ -196,7 +196,8 @@ class LabeledKFold(BaseCrossValidator):
 
     def _parts(self, code: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the parts, given the class of each labelled row, and −1 for the others."""
-        rng = check_random_state(self.random_state)
+        seed = self.random_state
+        rng = check_random_state(draw_seed(seed) if isinstance(seed, np.random.Generator) else seed)
         for _ in range(self.n_repeats):
             fold = self._assign_folds(code, rng)
             rows = rng.permutation(len(code)) if self.shuffle else np.arange(len(code))

@@ -29,13 +29,16 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
     path : str or Path
         Where to write. An older file is replaced once the new one is complete.
     extra : dict, optional
-        Values that JSON can represent; `load` puts them into ``extra_``.
+        Values that JSON can represent; `load` puts them into ``extra_``. By default those of a
+        loaded model.
 
     Raises
     ------
     TypeError
-        If the model is no estimator of this library, or contains something that cannot be stored:
-        a function as kernel, or labels that are neither numbers nor texts.
+        If the model is no estimator of this library, or a parameter cannot be stored: a function as
+        kernel or score, a splitter other than `LabeledKFold`, or labels that are neither numbers
+        nor texts. A ``callback`` is not stored, and a ``random_state`` that is not a number becomes
+        None; what was drawn from it is kept.
 
     Examples
     --------
@@ -58,8 +61,17 @@ def save(model: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
             "lapwing.persistence.register for an estimator of your own"
         )
     check_is_fitted(model, "predictor_")
+    for name, value in model.to_state()["parameters"].items():
+        try:
+            pack(value, known_types)
+        except TypeError:
+            raise TypeError(
+                f"{name}={value!r} cannot be stored in a model file: set {name} to a number, a "
+                "text, an array or None before saving, or use skops or pickle"
+            ) from None
     packed, arrays = pack(model, known_types)
-    page = {"lapwing": __version__, "model": packed, "extra": {} if extra is None else extra}
+    extra = getattr(model, "extra_", {}) if extra is None else extra
+    page = {"lapwing": __version__, "model": packed, "extra": extra}
     write_archive(path, page, arrays)
 
 

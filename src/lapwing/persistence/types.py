@@ -38,7 +38,11 @@ def register(*types: type) -> None:
         An estimator and the types of the objects that it stores: dataclasses, or classes with
         ``to_state`` and ``from_state`` (see `arrays.packing`).
     """
-    known_types.update({cls.__name__: cls for cls in types})
+    for cls in types:
+        own = known_types.get(cls.__name__, cls)
+        if own is not cls and own.__module__.startswith("lapwing."):
+            raise ValueError(f"Lapwing has a type {cls.__name__} of its own: choose another name")
+        known_types[cls.__name__] = cls
 
 
 def trusted_types() -> list[str]:

@@ -24,8 +24,8 @@ class Plan:
         Where the function is searched: expansions over all rows, linear functions of the columns,
         functions of landmarks, anchors or prototypes, or values on the nodes of a graph.
     storage : str or None
-        How the Gram matrix is stored (see `kernels.choose_storage`), "given" where X holds it, and
-        None where it is not formed.
+        How the Gram matrix is stored (see `kernels.gram.choose_storage`), "given" where X holds it,
+        and None where it is not formed.
     budget : int
         Bytes that may be used.
     n_bytes : int

@@ -38,8 +38,6 @@ DENSE_ROWS = 10_000
 DENSE_FEATURES = 5_000
 #: Iterations for which the iterative solver reserves memory.
 PLANNED_ITERATIONS = 40
-#: What to do if a method does not fit and no other storage of K helps.
-_ADVICE = {ELIMINATE: "use solver='auto'", MANIFOLD_CG: "fit fewer unlabelled rows"}
 
 
 def plan_manifold(
@@ -84,12 +82,15 @@ def plan_manifold(
     elif not linear or method.gram in ("array", "columns"):
         storage = _choose_storage(method, sizes, budget, work)
         logger.info("%s with the Gram matrix stored as %s", method.name, storage)
-    stored = 0 if storage in ("given", None) else gram_bytes(n, storage)
-    if method is ELIMINATE:  # which copies a matrix that is given in single precision
+    stored = 0
+    if method.gram == "array":  # copied if it is given in single precision
         stored = gram_bytes(n, "float64")
-    needed = stored + work
-    if method in _ADVICE:
-        require_memory(needed, budget, f"solver={solver!r} with {n} rows", _ADVICE[method])
+    elif method.gram == "products" and storage not in ("given", None):
+        stored = gram_bytes(n, storage)
+    needed, advice = stored + work, "fit fewer unlabelled rows"
+    if method.gram == "array":
+        advice = "use solver='auto'"
+    require_memory(needed, budget, f"solver={solver!r} with {n} rows", advice)
     space = "linear" if linear else "expansion"
     plan = Plan(kernel, method.name, space, storage, budget, needed)
     room = method.affordable_iterations(sizes, budget - stored)

@@ -96,8 +96,6 @@ class Method:
         Memory for given `Sizes`, the storage of K or of the features not included.
     run : callable
         From the problem and `SolverOptions` to the generator of steps.
-    needs_manifold_term : bool
-        Whether γ_I must be positive.
     """
 
     name: str
@@ -105,7 +103,6 @@ class Method:
     gram: Literal["array", "products", "columns", "features"]
     work_bytes: Callable[[Sizes], int]
     run: Callable[[Any, SolverOptions], Iterator[Step]]
-    needs_manifold_term: bool = False
 
     def accepts(self, loss: Loss) -> bool:
         """Return whether the loss has all that is needed."""
@@ -164,7 +161,6 @@ MANIFOLD_CG = Method(
         sizes.n_rows, sizes.n_labelled, sizes.n_columns, sizes.n_iter
     ),
     run=_run_manifold_cg,
-    needs_manifold_term=True,
 )
 PCG = Method(
     name="pcg",
@@ -182,7 +178,6 @@ RIDGE_DIRECT = Method(
     gram="array",
     work_bytes=lambda sizes: ridge_direct_bytes(sizes.n_rows, sizes.n_features),
     run=lambda problem, options: ridge_direct(problem, options.tol),
-    needs_manifold_term=True,
 )
 RIDGE_CG = Method(
     name="cg",
@@ -190,7 +185,6 @@ RIDGE_CG = Method(
     gram="products",
     work_bytes=lambda sizes: ridge_cg_bytes(sizes.n_rows, sizes.n_features + 1),
     run=lambda problem, options: ridge_cg(problem, options.tol, options.rng),
-    needs_manifold_term=True,
 )
 #: Solvers of an `EmbeddedRidge` by name; its graph functions are the features.
 RIDGE_METHODS = {method.name: method for method in (RIDGE_DIRECT, RIDGE_CG)}

@@ -1,0 +1,7 @@
+"""``python -m lapwing``: the `lapwing` command."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())
