@@ -181,7 +181,7 @@ def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
     known = step.remark or (
         "its distance from the optimum is not known"
         if step.gap is None
-        else f"objective {step.objective:.6g} is at most {step.gap:.2g} above the optimum"
+        else f"objective {step.objective:.6g} is at most {max(step.gap, 0.0):.2g} above the optimum"
     )
     if status == "converged":
         return f"Converged after {step.iteration} iterations: {known}."
