@@ -40,8 +40,13 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
         Their weights.
     """
 
+    scores, rows = per_class(values), np.arange(len(codes))
+
     def loss(log_factor: float) -> float:
-        likely = probabilities(values, np.exp(log_factor))[np.arange(len(codes)), codes]
+        # The softmax of the labelled class; SciPy's would take longer to call than to compute.
+        powers = np.exp(log_factor) * scores
+        powers = np.exp(powers - powers.max(axis=1, keepdims=True))
+        likely = powers[rows, codes] / powers.sum(axis=1)
         return float(-weights @ np.log(np.maximum(likely, 1e-300)) + 0.5 * log_factor**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))
