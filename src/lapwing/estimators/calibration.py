@@ -39,7 +39,6 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
     weights : ndarray of shape (l,)
         Their weights.
     """
-
     scores, rows = per_class(values), np.arange(len(codes))
 
     def loss(log_factor: float) -> float:

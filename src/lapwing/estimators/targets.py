@@ -184,8 +184,8 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
     classes = np.unique(known)
     if len(classes) < 2:
         raise ValueError(
-            f"only one class ({classes.tolist()[0]!r}) is labelled: a classifier needs labelled rows of at "
-            "least two classes"
+            f"only one class ({classes.tolist()[0]!r}) is labelled: a classifier needs labelled "
+            "rows of at least two classes"
         )
     return classes
 
