@@ -442,7 +442,7 @@ def test_the_command_keeps_names_that_equal_a_default(tmp_path):
 
 def test_model_files_without_a_valid_table(folder, tmp_path, capsys):
     model, path = lapwing.load(folder / "model.lapwing"), tmp_path / "m.lapwing"
-    lapwing.save(model, path)
+    lapwing.save(model, path, extra={})
     assert "without a table encoder" in refused(capsys, "suggest", path)
     lapwing.save(model, path, {**model.extra_, "ids": [1, 2]})
     assert "is damaged" in refused(capsys, "suggest", path)

@@ -86,11 +86,11 @@ def plan_manifold(
     if method.gram == "array":  # copied if it is given in single precision
         stored = gram_bytes(n, "float64")
     elif method.gram == "products" and storage not in ("given", None):
-        stored = gram_bytes(n, storage)
-    needed, advice = stored + work, "fit fewer unlabelled rows"
-    if method.gram == "array":
-        advice = "use solver='auto'"
-    require_memory(needed, budget, f"solver={solver!r} with {n} rows", advice)
+        stored = gram_bytes(n, storage)  # chosen so that it fits
+    needed = stored + work
+    if method.gram != "products" or storage in ("given", None):
+        advice = "use solver='auto'" if method.gram == "array" else "fit fewer unlabelled rows"
+        require_memory(needed, budget, f"solver={solver!r} with {n} rows", advice)
     space = "linear" if linear else "expansion"
     plan = Plan(kernel, method.name, space, storage, budget, needed)
     room = method.affordable_iterations(sizes, budget - stored)
