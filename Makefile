@@ -14,7 +14,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types imports house bench papers peers docs hooks clean
+.PHONY: help demo test coverage lint format types imports house bench papers peers docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -25,6 +25,10 @@ demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 # One process per CPU with one thread each: on small problems more threads only cost time.
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+coverage: $(VENV)/.stamp-dev  ## Run the test suite and print how much of the package it runs
+	$(MAKE) test ARGS="--cov=lapwing --cov-report=xml:build/coverage.xml $(ARGS)"
+	$(BIN)/python tools/house.py --coverage build/coverage.xml | tail -n 1
 
 lint: $(VENV)/.stamp-dev  ## Check style and formatting
 	$(BIN)/ruff check .
