@@ -1,6 +1,7 @@
 """The command line: the table and the picture of the demo, exit codes."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -138,3 +139,10 @@ def test_interrupt(capsys, monkeypatch):
     monkeypatch.setattr(demo, "compare", interrupt)
     assert main(["demo", "--no-picture"]) == 130
     assert capsys.readouterr().err == "lapwing: interrupted\n"
+
+
+def test_the_command_runs_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-m", "lapwing", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "lapwing" in run.stdout
