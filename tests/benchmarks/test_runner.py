@@ -13,7 +13,7 @@ import pytest
 
 from experiments import Job, Store, run_jobs
 from experiments.data import DataFolder
-from runner_jobs import crash, doubled, fail, process_id
+from helpers.runner_jobs import crash, doubled, fail, process_id
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,7 +103,7 @@ def test_an_incomplete_line_is_skipped_and_does_not_spoil_the_next(tmp_path):
 
 SCRIPT = """
     from pathlib import Path
-    from runner_jobs import slow
+    from helpers.runner_jobs import slow
     from experiments import Job, Store, run_jobs
     from experiments.data import DataFolder
 

@@ -30,8 +30,8 @@ from .working_set import solve_working_set
 _WORKING_SET = 512
 _NEW_SHARE = 0.5
 _INNER_TOLERANCE = 0.1
-#: Once the cache is full, rows that cannot move are removed every so many steps, if they are at
-#: least this share of the active rows.
+#: Once the cache is full, rows that cannot move are removed at intervals of this many steps, if
+#: they are at least this share of the active rows.
 _SHRINK_STEPS = 10
 _SHRINK_SHARE = 0.1
 
