@@ -1,6 +1,7 @@
 """PVMClassifier and PVMRegressor: labels, added labels, and the life of the estimators."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -185,3 +186,17 @@ def test_entries_that_are_stored_in_parts_are_added_up():
     expected = PVMClassifier(n_prototypes=20).fit(whole, y).decision_function(whole)
     found = PVMClassifier(n_prototypes=20).fit(parts, y).decision_function(parts)
     np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_tables():
+    X, y, _ = blobs()
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = PVMClassifier(n_prototypes=12).fit(table, pd.Series(y))
+    plain = PVMClassifier(n_prototypes=12).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(
+            model.decision_function(table), plain.decision_function(X), atol=1e-9
+        )
+        model.add_labels([60], [0])
+        model.predict(table)
