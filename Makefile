@@ -37,7 +37,7 @@ test-oldest: $(OLDEST)/.stamp-dev  ## Run the suite with the lowest versions of 
 	$(SINGLE) $(OLDEST)/bin/python $(PYTEST) $(ARGS)
 
 test-newest: $(NEWEST)/.stamp-venv  ## Run the suite with the newest versions (PYTHON=python3.13)
-	$(NEWEST)/bin/python $(INSTALL) --upgrade --upgrade-strategy eager -e ".[dev]"
+	$(NEWEST)/bin/python $(INSTALL) --upgrade --upgrade-strategy eager -e ".[test]"
 	$(SINGLE) $(NEWEST)/bin/python $(PYTEST) $(ARGS)
 
 coverage: $(VENV)/.stamp-dev  ## Run the test suite and print how much of the package it runs
@@ -111,6 +111,6 @@ $(VENV)/.stamp-docs: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	@touch $@ $(VENV)/.stamp-demo
 
 $(OLDEST)/.stamp-dev: pyproject.toml tools/lower_bounds.py | $(OLDEST)/.stamp-venv
-	$(OLDEST)/bin/python tools/lower_bounds.py dev > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python $(INSTALL) -c $(OLDEST)/constraints.txt -e ".[dev]"
+	$(OLDEST)/bin/python tools/lower_bounds.py test > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python $(INSTALL) -c $(OLDEST)/constraints.txt -e ".[test]"
 	@touch $@

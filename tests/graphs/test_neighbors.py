@@ -139,6 +139,29 @@ def test_sparse_equals_dense(metric, density, dtype):
         np.testing.assert_array_equal(found[1], dense[1])
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_rows_of_unequal_length_that_share_columns(metric):
+    rng = np.random.default_rng(0)
+    n, d = 200, 1500
+    lengths = rng.integers(2, 60, size=n)
+    columns = [rng.choice(d, size=length, replace=False) for length in lengths]
+    X = sp.csr_array(
+        (rng.lognormal(size=lengths.sum()), np.concatenate(columns), np.r_[0, lengths.cumsum()]),
+        (n, d),
+    )
+    chosen, _ = tiles.choose_tiles(Points(X), np.arange(n), 64)
+    assert isinstance(chosen, tiles.SparseTiles)
+    expected = graph_oracle.neighbors(X.toarray(), 6, metric)
+    assert_same(nearest_neighbors(X, 6, metric), expected, rtol=1e-9)
+    if metric == "cosine":
+        return
+    rows, others = slice(3, 90), slice(50, 150)
+    half = graph_oracle.pair_distances(X.toarray())[rows, others] ** 2 / 2
+    tile = chosen.tile(chosen.left(rows), rows, others, np.empty(0))
+    np.testing.assert_allclose(tile, half, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(chosen.reach, np.linalg.norm(X.toarray(), axis=1), rtol=1e-12)
+
+
 def test_sparse_input_is_neither_changed_nor_trusted_to_be_canonical():
     X = sp.csr_array(
         (np.array([1.0, 2.0, 0.0, 5.0]), np.array([1, 0, 1, 0]), np.array([0, 2, 3, 4])), (3, 2)
