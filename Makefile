@@ -22,7 +22,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-newest coverage lint format types imports house bench papers peers docs hooks clean
+.PHONY: help demo test test-oldest test-newest coverage lint format types imports house bench fuzz mutants papers peers docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -68,6 +68,12 @@ bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
 	@test -n "$(filter $(NAME),$(BENCHMARKS))" || { \
 	    echo 'Choose a benchmark: make bench NAME=knn_graph'; printf '  %s\n' $(sort $(BENCHMARKS)); exit 2; }
 	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
+
+fuzz: $(VENV)/.stamp-dev  ## Fit random odd data for a while (ARGS="--seconds 3600 --seed 1")
+	$(BIN)/python tools/fuzz.py $(ARGS)
+
+mutants: $(VENV)/.stamp-dev  ## Do tests notice small errors? (ARGS="--count 200 --seed 0")
+	$(BIN)/python tools/mutants.py $(ARGS)
 
 papers: $(VENV)/.stamp-dev  ## Repeat the papers' experiments (ARGS="--data FOLDER", ARGS=--help)
 	$(BIN)/python benchmarks/papers.py $(ARGS)
