@@ -129,7 +129,8 @@ def _number(text: str) -> str:
 
 def _families(report: SelectionReport) -> list[tuple[str, dict[str, Any], float]]:
     """Return each family with its best candidate and its share, the largest share first."""
-    shares, best = _shares(report), {}
+    shares = _shares(report)
+    best: dict[str, dict[str, Any]] = {}
     for candidate in report.candidates:
         family = candidate["family"]
         if family not in best or candidate["steadied"] > best[family]["steadied"]:
