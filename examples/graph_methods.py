@@ -83,8 +83,7 @@ def main() -> None:
     box.set_yticks([])
     for row, name in enumerate(accuracy, 1):
         box.text(1, row - 0.27, name.removesuffix("Classifier"), va="bottom")
-    box.set_xlim(0, 103)
-    box.invert_yaxis()
+    box.set(xlim=(0, 103), ylim=(5.6, 0.35))
     box.set_xlabel("accuracy on the unlabelled rows (%)")
     box.set_title(f"{DRAWS} draws of two labels")
     box.grid(alpha=0.3)
