@@ -15,9 +15,7 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .atomic import atomic_file
 from .memory import memory_budget, require_memory
 from .packing import ARRAY_KINDS
 
@@ -55,7 +54,6 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
     arrays : mapping of str to ndarray
         Arrays of numbers, booleans or strings.
     """
-    path = Path(path)
     contents: dict[str, bytes] = {}
     listed: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():
@@ -76,17 +74,8 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
     whole = {"format": FORMAT, "version": VERSION, "page": dict(page), "arrays": listed}
     whole["sha256"] = _digest(whole)
     text = json.dumps(whole, allow_nan=False, indent=1)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_zip(file, {_PAGE: text.encode(), **contents})
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        _write_zip(file, {_PAGE: text.encode(), **contents})
 
 
 def _write_zip(file: BinaryIO, contents: Mapping[str, bytes]) -> None:
@@ -209,13 +198,6 @@ def _content(bag: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
         content = file.read(most + 1)
     _expect(len(content) <= most, message)
     return content
-
-
-def _umask() -> int:
-    """Return the file mode mask of the process, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _digest(whole: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ class TrainingTable:
 def run(arguments: argparse.Namespace) -> int:
     """Read the table, fit the model, save it and report on it; return the exit code."""
     started = time.perf_counter()
-    check_out(arguments.out)
+    check_out(arguments.out, arguments.data)
     data = read_training_table(arguments)
     model, messages = fit_model(data, arguments)
     extra = {

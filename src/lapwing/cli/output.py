@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,27 @@ from typing import Any
 from ..arrays.archive import plain
 
 
-def check_out(path: Path, option: str = "--out") -> None:
-    """Raise a ValueError if a file cannot be written there, before anything is computed."""
+def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
+    """Raise a ValueError if a file cannot be written there, before anything is computed.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+    *inputs : Path
+        The files that the command reads: a path that leads to one of them, also by a link, is
+        refused.
+    option : str
+        The option that names the path.
+    """
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"{option} {path}: give a file name in a folder that exists")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ValueError(
+                f"{option} {path} is the file {source}, which this command reads and would "
+                "overwrite: give another name"
+            )
 
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
