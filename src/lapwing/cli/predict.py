@@ -15,7 +15,7 @@ from ..arrays.atomic import write_text
 from ..tables import read_table
 from .models import load_table_model
 from .options import add_json, add_reading
-from .output import check_out, csv_text, print_json
+from .output import check_out, print_json, safe_csv
 
 
 def add_command(commands: Any) -> None:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     id_header = encoder.id if encoder.id in table.columns else "row"
     columns = _predictions(model, encoder.transform(table), arguments)
     rows = zip(encoder.ids_of(table), *columns.values(), strict=True)
-    write_text(arguments.out, csv_text([id_header, *columns], rows))
+    write_text(arguments.out, safe_csv([id_header, *columns], rows))
     _print_result(arguments, columns["prediction"])
     return 0
 

@@ -12,7 +12,7 @@ from ..arrays.archive import plain
 from ..arrays.atomic import write_text
 from .models import TableModel, load_table_model
 from .options import add_json, whole_number
-from .output import check_out, csv_text, print_json, text_table
+from .output import check_out, print_json, safe_csv, text_table
 
 
 def add_command(commands: Any) -> None:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     header, cells = list(rows[0]), [row.values() for row in rows]
     if arguments.out is not None:
-        write_text(arguments.out, csv_text(header, cells))
+        write_text(arguments.out, safe_csv(header, cells))
     if arguments.json:
         out = None if arguments.out is None else str(arguments.out)
         print_json({"command": "suggest", "source": stored.source, "out": out, "rows": rows})

@@ -99,7 +99,11 @@ class TableEncoder:
             return self._transform_matrix(table)
         missing = [column.name for column in self.columns if column.name not in table.columns]
         if missing:
-            has = listing(table.columns, 20) or "a matrix without names"
+            has = (
+                "a matrix without names"
+                if table.is_matrix
+                else listing(table.names or table.columns, 20)
+            )
             raise ValueError(
                 f"{table.source} lacks {listing(missing, 10)}, which the model needs; it has "
                 f"{has}: rename or add the column, with empty cells where it is not known"
@@ -248,7 +252,7 @@ def _check_names(
     if target is None:
         raise ValueError(
             "the column of the labels is not known: pass --target with one of the columns of "
-            f"{table.source}: {', '.join(map(repr, table.columns))}"
+            f"{table.source}: {listing(table.columns, 20)}"
         )
     table.column(target, "target column")
     for name in others:

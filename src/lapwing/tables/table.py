@@ -41,6 +41,8 @@ class Table:
         The targets stored with the matrix.
     lines : ndarray of int, optional
         For text files, the line of the file on which each row ends.
+    names : tuple of str
+        Names of all columns of the file, also of those that were not read.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Table:
     X: Any = None
     y: np.ndarray | None = None
     lines: np.ndarray | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def is_matrix(self) -> bool:
@@ -71,11 +74,11 @@ class Table:
         return self.columns[name]
 
 
-def check_column(name: str, known: Iterable[str], source: str, role: str = "column") -> None:
+def check_column(name: str, known: Collection[str], source: str, role: str = "column") -> None:
     """Raise a ValueError with the nearest name if there is no column of that name."""
-    names = list(known)
-    if name in names:
+    if name in known:
         return
+    names = list(known)
     by_lower_case = {other.lower(): other for other in names}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
     hint = f"did you mean {by_lower_case[close[0]]!r}? It" if close else "it"
@@ -101,7 +104,8 @@ def select_columns(
             )
     for name in drop:
         check_column(name, names, source)
-    return [name for name in names if name not in drop and (only is None or name in only)]
+    left_out, wanted = set(drop), set(names if only is None else only)
+    return [name for name in names if name in wanted and name not in left_out]
 
 
 def listing(names: Iterable[str], most: int) -> str:
