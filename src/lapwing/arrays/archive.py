@@ -122,7 +122,7 @@ def read_archive(
     except MemoryError as error:
         raise MemoryError(f"{path}: {error}") from None
     except Exception as error:  # zipfile and numpy raise many types for damaged files
-        reason = str(error) or type(error).__name__
+        reason = str(error)[:300] or type(error).__name__
         raise ModelFileError(
             f"{path} is no model file, or it is damaged ({reason}): write it again with "
             "lapwing.save or `lapwing fit`"

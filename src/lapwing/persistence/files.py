@@ -113,7 +113,7 @@ def load(path: str | Path, memory_limit: float | str | None = None) -> Any:
         _predict_one(model)
         model.extra_ = dict(page["extra"])
     except Exception as error:  # whatever contradicts itself in the contents
-        reason = str(error) or type(error).__name__
+        reason = str(error)[:300] or type(error).__name__
         raise ModelFileError(
             f"{path}: the parts of the model do not fit together ({reason}): write it again"
         ) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .table import MemoryCheck, Table, select_columns
+from .table import MemoryCheck, Table, quoted, select_columns
 
 
 def read_arrow(
@@ -96,8 +96,8 @@ def _convert(column: Any, name: str, source: str, as_text: bool) -> np.ndarray:
         column = pc.if_else(pc.is_nan(column), None, column)
     elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):
         raise ValueError(
-            f"column {name!r} of {source} contains {column.type}, which is neither number nor "
-            f"text: leave it out with --drop {name}"
+            f"column {quoted(name)} of {source} contains {column.type}, which is neither number "
+            f"nor text: leave it out with --drop {name[:60]}"
         )
     cells = np.empty(len(column), dtype=object)
     cells[:] = [

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..arrays.packing import expect
 from .stored import from_stored
-from .table import Table, as_texts, number_or_none
+from .table import Table, as_texts, number_or_none, quoted
 
 #: Texts of a yes-or-no column, in lower case.
 BOOLEANS = {
@@ -73,7 +73,7 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
                 continue
             number = read(text)
             if number is None:
-                raise _bad_cell(table, name, row, repr(text), f"where the model needs {expected}")
+                raise _bad_cell(table, name, row, quoted(text), f"where the model needs {expected}")
             numbers[row] = number
     else:
         numbers[:] = column
@@ -86,8 +86,8 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
 
 def _bad_cell(table: Table, name: str, row: int, cell: str, problem: str) -> ValueError:
     return ValueError(
-        f"column {name!r} of {table.source} contains {cell} in {table.where(row)}, {problem}: "
-        "correct the cell or leave it empty"
+        f"column {quoted(name)} of {table.source} contains {cell} in {table.where(row)}, {problem}"
+        ": correct the cell or leave it empty"
     )
 
 

@@ -16,7 +16,7 @@ from ..arrays.packing import expect
 from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, column_from_dict, column_to_dict
 from .stored import from_stored
-from .table import Table, as_texts, listing
+from .table import Table, as_texts, listing, quoted
 from .targets import infer_targets, read_targets
 
 _VERSION = 1
@@ -258,7 +258,7 @@ def _check_names(
     for name in others:
         table.column(name)
     if target in others:
-        raise ValueError(f"column {target!r} is the target: do not name it in other options")
+        raise ValueError(f"column {quoted(target)} is the target: do not name it in other options")
     both = set(text_columns) & set(categorical_columns)
     if both:
         raise ValueError(f"column {min(both)!r} is named as text and as category: choose one")

@@ -81,8 +81,8 @@ def check_column(name: str, known: Collection[str], source: str, role: str = "co
     names = list(known)
     by_lower_case = {other.lower(): other for other in names}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    hint = f"did you mean {by_lower_case[close[0]]!r}? It" if close else "it"
-    raise ValueError(f"{source} has no {role} {name!r}: {hint} has {listing(names, 20)}")
+    hint = f"did you mean {quoted(by_lower_case[close[0]])}? It" if close else "it"
+    raise ValueError(f"{source} has no {role} {quoted(name)}: {hint} has {listing(names, 20)}")
 
 
 def select_columns(
@@ -97,9 +97,9 @@ def select_columns(
     """
     for name, count in Counter(names).most_common(1):
         if count > 1:
-            positions = [str(i) for i, other in enumerate(names, start=1) if other == name]
+            positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
             raise ValueError(
-                f"{source} has {count} columns named {name!r}, at positions "
+                f"{source} has {count} columns named {quoted(name)}, at positions "
                 f"{', '.join(positions)}: rename all but one"
             )
     for name in drop:
@@ -111,7 +111,18 @@ def select_columns(
 def listing(names: Iterable[str], most: int) -> str:
     """Return the first names as text, in quotes and with commas between them."""
     names = list(names)
-    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+    return ", ".join(map(quoted, names[:most])) + (", …" if len(names) > most else "")
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """Return a text in quotes for a message; a long one is cut.
+
+    Examples
+    --------
+    >>> quoted("colour"), quoted("colour of the sky", 6)
+    ("'colour'", "'colour…'")
+    """
+    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def is_missing(cell: Any) -> bool:

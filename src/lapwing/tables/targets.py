@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from .table import MISSING_MARKS, Table, as_texts, number_or_none, plain_number
+from .table import MISSING_MARKS, Table, as_texts, number_or_none, plain_number, quoted
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
@@ -68,8 +68,8 @@ def read_targets(
         number = number_or_none(cell)
         if number is None or not np.isfinite(number):
             raise ValueError(
-                f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
-                "finite number, or empty"
+                f"the target is {quoted(cell)} in {table.where(row)} of {table.source}: it must be "
+                "a finite number, or empty"
             )
         labels[row] = plain_number(number)
     return labels
