@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
-from .table import Table, as_texts, number_or_none, quoted
+from .table import Table, as_texts, have_decimal_commas, number_or_none, quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
@@ -26,7 +26,7 @@ _MOST_VALUES, _MOST_WORDS = 200, 20_000
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
 _NAMES = 20
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 
 #: What a column becomes, or None, and a note about it, or None.
 Inferred = tuple[Column | None, str | None]
@@ -80,6 +80,8 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
     other = {text for text in counts if number_or_none(text) is None}
     if not other:
         return "number"
+    if have_decimal_commas(counts):
+        return "decimal comma"
     n_other = sum(counts[text] for text in other)
     if total - n_other > _MOSTLY * total:
         raise ValueError(_not_numbers(table, name, other, n_other))
@@ -87,11 +89,12 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
         return "boolean"
     if all(days(text) is not None for text in counts):
         return "date"
-    commas = sum(n for text, n in counts.items() if _DECIMAL_COMMA.fullmatch(text))
+    commas = sum(n for text, n in counts.items() if _WITH_COMMAS.fullmatch(text))
     if commas and commas + total - n_other > _MOSTLY * total:
         raise ValueError(
-            f"column {quoted(name)} of {table.source} seems to contain numbers with a decimal "
-            "comma: write them with a point, or name it in --text-columns or --categorical-columns"
+            f"column {quoted(name)} of {table.source} seems to contain numbers with commas, as "
+            "decimal marks or between thousands: write them with a decimal point and no commas, or "
+            "name the column in --text-columns or --categorical-columns"
         )
     return None
 
@@ -102,9 +105,9 @@ def _not_numbers(table: Table, name: str, other: set[str], n_other: int) -> str:
     shown = ", ".join(f"{quoted(texts[row])} in {table.where(row)}" for row in rows)
     more = f" and {n_other - len(rows)} more" if n_other > len(rows) else ""
     return (
-        f"column {quoted(name)} of {table.source} contains numbers except for {shown}{more}: correct "
-        "or empty these cells, or name the column in --text-columns or --categorical-columns, or "
-        f"leave it out with --drop {name[:60]}"
+        f"column {quoted(name)} of {table.source} contains numbers except for {shown}{more}: "
+        "correct or empty these cells, or name the column in --text-columns or "
+        f"--categorical-columns, or leave it out with --drop {name[:60]}"
     )
 
 

@@ -19,6 +19,8 @@ import numpy as np
 MISSING_MARKS = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 #: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
 MemoryCheck = Callable[[int, int, float], None]
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -137,6 +139,31 @@ def number_or_none(cell: str) -> float | None:
     text = cell.strip()
     # float() alone would accept "1_000" and the digits of all scripts.
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def comma_number_or_none(cell: str) -> float | None:
+    """Return the number in a cell whose decimal mark is a comma, or None.
+
+    Examples
+    --------
+    >>> comma_number_or_none("1,5"), comma_number_or_none("2"), comma_number_or_none("2.5")
+    (1.5, 2.0, None)
+    """
+    text = cell.strip()
+    if _DECIMAL_COMMA.fullmatch(text) and text.isascii():
+        return float(text.replace(",", "."))
+    return None if "." in text else number_or_none(text)
+
+
+def have_decimal_commas(texts: Collection[str]) -> bool:
+    """Return whether texts are numbers, some of them with a comma that must be a decimal mark.
+
+    In "1,234" it may as well stand between thousands: one text that rules that out is needed.
+    """
+    commas = [text for text in texts if "," in text]
+    if not commas or all(_THOUSANDS.fullmatch(text.strip()) for text in commas):
+        return False
+    return all(comma_number_or_none(text) is not None for text in texts)
 
 
 def plain_number(number: float) -> int | float:
