@@ -46,6 +46,8 @@ class Model(BaseEstimator):
     _square_dtype: Any = None
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
+    #: Parts of a model file whose arrays may contain NaN, see `arrays.packing`.
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("parameters", "cv_results_")
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
 

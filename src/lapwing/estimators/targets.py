@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -36,6 +36,8 @@ class Targets:
     weights : ndarray of shape (l,)
         Weights of their losses: that of the row times that of its class.
     """
+
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("given",)
 
     classes: np.ndarray | None
     given: np.ndarray
