@@ -199,13 +199,22 @@ def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> It
 def _plain(X: Any) -> Any:
     """Return rows as an array or CSR matrix; tables are converted to numbers."""
     if sp.issparse(X):
-        return without_repeats(sp.csr_matrix(X))
+        return canonical_rows(sp.csr_matrix(X))
     return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
 
 
-def without_repeats(X: Any) -> Any:
-    """Return sparse rows with the values of repeated entries added up, as norms require."""
-    if sp.issparse(X) and not X.has_canonical_format:
+def canonical_rows(X: Any) -> Any:
+    """Return sparse rows without repeated entries, and with 32-bit indices where these suffice.
+
+    The values of repeated entries are added up, as norms require; scikit-learn's functions accept
+    32-bit indices only.
+    """
+    if not sp.issparse(X):
+        return X
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # a new object
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X

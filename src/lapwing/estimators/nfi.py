@@ -136,8 +136,6 @@ class NFIClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_landmark_rows(self)
         check_positive("epsilon", self.epsilon)

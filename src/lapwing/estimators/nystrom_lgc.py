@@ -128,8 +128,6 @@ class NystromLGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_share("alpha", self.alpha)
         check_landmark_rows(self)

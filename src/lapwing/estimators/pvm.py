@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..arrays.blocks import RowBlocks
+from ..arrays.row_units import safe_precision
 from ..plan.base import Plan
 from ..plan.points import plan_prototypes
 from ..solvers.driver import SolverResult
@@ -201,7 +202,7 @@ def _sample(
     chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     index = np.union1d(chosen, labelled)
     X = blocks.take(index)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     X_l = X[np.searchsorted(index, labelled)]
     if weight == 1:
         return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from .model import Classifier
 from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
-from .row_source import ROW_DTYPE, rows_in_blocks, source_of
-from .rows import Rows
+from .row_source import rows_in_blocks, source_of
+from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
 
@@ -148,7 +146,6 @@ class PVMClassifier(Classifier):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
-    _square_dtype = np.float64  # in which tiles are computed
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.

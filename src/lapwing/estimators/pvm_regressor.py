@@ -10,8 +10,8 @@ import numpy as np
 
 from .model import Regressor
 from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
-from .row_source import ROW_DTYPE, rows_in_blocks, source_of
-from .rows import Rows
+from .row_source import rows_in_blocks, source_of
+from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
 
@@ -132,7 +132,6 @@ class PVMRegressor(Regressor):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
-    _square_dtype = np.float64  # in which tiles are computed
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"
 
