@@ -227,13 +227,16 @@ def largest_value(X: Any) -> float:
     return max(-float(values.min(initial=0)), float(values.max(initial=0)))
 
 
-def safe_precision(X: Any) -> Any:
-    """Return rows in double precision if squares of theirs may leave the range of single ones."""
-    if X.dtype != np.float32:
-        return X
+def single_precision_holds(X: Any) -> bool:
+    """Return whether squares of rows are in the range of single precision."""
     low, high = _ORDINARY_SINGLE
-    largest = largest_value(X)
-    return X if largest == 0 or low <= largest <= high else X.astype(np.float64)
+    return low <= largest_value(X) <= high
+
+
+def safe_precision(X: Any) -> Any:
+    """Return rows in double precision if single precision does not hold their squares."""
+    unsafe = X.dtype == np.float32 and not single_precision_holds(X)
+    return X.astype(np.float64) if unsafe else X
 
 
 def refuse(what: str) -> NoReturn:
