@@ -8,6 +8,7 @@ Knows nothing about what is computed.
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .threads import map_blocks, n_threads, row_blocks
+
+#: Numbers that are read at a time for a checksum.
+_CHECKSUM_ENTRIES = 1_000_000
 
 #: Called with the title of a pass, the number of rows processed so far and the number of all rows.
 Progress = Callable[[str, int, int], None]
@@ -218,6 +222,18 @@ def canonical_rows(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def row_checksum(X: Any) -> tuple:
+    """Return shape, type and checksums of rows, to see whether they are the same later."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    sums = []
+    for part in parts:
+        found, width = 0, max(part.size // max(len(part), 1), 1)
+        for rows in row_blocks(len(part), max(1, _CHECKSUM_ENTRIES // width)):
+            found = zlib.crc32(np.ascontiguousarray(part[rows]).view(np.uint8).data, found)
+        sums.append(found)
+    return X.shape, str(X.dtype), tuple(sums)
 
 
 def _keep(path: Path, X: Any) -> Callable[[], Any]:

@@ -45,7 +45,7 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
-    #: Whether a fit keeps its rows for `add_labels` or for predictions.
+    #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
     _keeps_rows: bool = True
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
@@ -110,6 +110,11 @@ class Model(BaseEstimator):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
+        attributes |= solution.attributes
+        linear = getattr(attributes.get("kernel_"), "is_linear", False)
+        if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
+            shift = attributes["coef_"] @ rows.units.origin
+            attributes["intercept_"] = attributes["intercept_"] - shift
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
@@ -117,7 +122,6 @@ class Model(BaseEstimator):
             n_iter_=solution.result.n_iter,
             _targets=targets,
             **attributes,
-            **solution.attributes,
         )
 
     def _replace_fitted(self, **attributes: Any) -> Self:

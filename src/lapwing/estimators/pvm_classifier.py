@@ -42,7 +42,7 @@ class PVMClassifier(Classifier):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_labeled : float or "scale", default="scale"
@@ -146,6 +146,7 @@ class PVMClassifier(Classifier):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
+    _keeps_rows = False
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.

@@ -38,7 +38,7 @@ class PVMRegressor(Regressor):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_labeled : float or "scale", default="scale"
@@ -132,6 +132,7 @@ class PVMRegressor(Regressor):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
+    _keeps_rows = False
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import numbers
-import zlib
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..arrays.blocks import canonical_rows
+from ..arrays.blocks import canonical_rows, row_checksum
 from ..arrays.row_units import Extent, RowUnits, choose_units, largest_value
 from ..messages import warn
 from ..operators.base import Operator
@@ -147,7 +146,7 @@ class KNNGraph(BaseEstimator):
         # Squared distances are linear in a Gram matrix.
         power = units.exponent // 2 if self.metric == "precomputed" else units.exponent
         weights = self._edge_weights(X, distances, indices, power)
-        self._store(symmetric_affinity(indices, weights), checksum=_checksum(X))
+        self._store(symmetric_affinity(indices, weights), checksum=row_checksum(X))
         return self
 
     @classmethod
@@ -202,7 +201,7 @@ class KNNGraph(BaseEstimator):
         if self._checksum is None:
             return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
         X = canonical_rows(check_array(X, **input_rules(self.metric)))
-        return _checksum(self._units(X).apply(X)) == self._checksum
+        return row_checksum(self._units(X).apply(X)) == self._checksum
 
     def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
         """The k smallest eigenvalues of the Laplacian L, with their eigenvectors.
@@ -338,9 +337,3 @@ class KNNGraph(BaseEstimator):
         tags.input_tags.sparse = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def _checksum(X: Any) -> tuple:
-    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    sums = tuple(zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data) for part in parts)
-    return X.shape, str(X.dtype), sums
