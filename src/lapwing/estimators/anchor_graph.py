@@ -129,8 +129,6 @@ class AnchorGraphClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_count("n_anchors", self.n_anchors)
         check_count("n_neighbors", self.n_neighbors)

@@ -111,8 +111,6 @@ class EigenfunctionClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_count("n_components", self.n_components)
         check_count("n_bins", self.n_bins, lowest=2)

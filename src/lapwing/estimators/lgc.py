@@ -150,8 +150,6 @@ class LGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: Any = None
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_share("alpha", self.alpha)
         check_choice("solver", self.solver, SOLVERS)

@@ -14,12 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
+from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..solvers.driver import SolverResult
 from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
+from .invariance import units_of
 from .parameters import is_word
-from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
+from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
 from .targets import Targets, class_targets, quantity_targets
 
@@ -39,11 +41,12 @@ class Model(BaseEstimator):
     transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
+    _units: RowUnits  # of extreme rows only
 
-    #: Types of numbers that rows may have.
+    #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
-    #: Precision in which squares of their values must not overflow: "own", a type, or None.
-    _square_dtype: Any = None
+    #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
+    _keeps_rows: bool = True
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
     #: Parts of a model file whose arrays may contain NaN, see `arrays.packing`.
@@ -85,21 +88,21 @@ class Model(BaseEstimator):
         return self.predictor_.values(self._new_rows(X))
 
     def _check_rows(self, X: Any) -> Rows:
-        """Return training rows, checked."""
+        """Return training rows, checked, in units in which the model can compute with them."""
         rows = check_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(rows.X, self._square_dtype)
-        return rows
+        units = units_of(self, rows.X, Extent.of(rows.X))
+        rows = rows.in_units(units, in_tiles=self._row_dtype == ROW_DTYPE)
+        return rows.kept(X) if self._keeps_rows else rows
 
     def _new_rows(self, X: Any) -> Any:
-        """Return rows to predict, checked."""
+        """Return rows to predict, checked, in the units of the training rows."""
         X = check_new_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(X, self._square_dtype)
-        return X
+        return getattr(self, "_units", SAME_UNITS).apply_new(X)
 
     def _training_rows(self) -> Rows:
         """Return the rows of the last fit."""
-        names = getattr(self, "feature_names_in_", None)
-        return Rows(self._kept_rows(), self.n_features_in_, names)
+        names, units = getattr(self, "feature_names_in_", None), getattr(self, "_units", SAME_UNITS)
+        return Rows(self._kept_rows(), self.n_features_in_, names, units)
 
     def _kept_rows(self) -> Any:
         """Return what is kept of the training rows."""
@@ -109,6 +112,11 @@ class Model(BaseEstimator):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
+        attributes |= solution.attributes
+        linear = getattr(attributes.get("kernel_"), "is_linear", False)
+        if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
+            shift = attributes["coef_"] @ rows.units.origin
+            attributes["intercept_"] = attributes["intercept_"] - shift
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
@@ -116,7 +124,6 @@ class Model(BaseEstimator):
             n_iter_=solution.result.n_iter,
             _targets=targets,
             **attributes,
-            **solution.attributes,
         )
 
     def _replace_fitted(self, **attributes: Any) -> Self:

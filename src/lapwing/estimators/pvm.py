@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..arrays.blocks import RowBlocks
+from ..arrays.blocks import RowBlocks, row_checksum
+from ..arrays.row_units import RowsInUnits, safe_precision
 from ..plan.base import Plan
 from ..plan.points import plan_prototypes
 from ..solvers.driver import SolverResult
@@ -88,10 +89,19 @@ class KeptRows:
         The rows.
     sums : PrototypeSums
         Their sums.
+    checksum : tuple or None
+        Of the rows at the time of the fit: a copy of them would take the memory that prototypes
+        save.
     """
 
     X: Any
     sums: PrototypeSums
+    checksum: tuple | None = None
+
+    @classmethod
+    def of(cls, X: Any, sums: PrototypeSums) -> KeptRows:
+        """Return the rows as they are now."""
+        return cls(X, sums, _checksum(X))
 
 
 def check_pvm_parameters(settings: Any) -> None:
@@ -146,7 +156,7 @@ def fit_prototypes(
         "kernel_": sums.similarities.kernel,
         "coef_": coef.T,
         "reg_labeled_": weight,
-        "_kept": KeptRows(source.rows.X, sums) if source.labels is None else None,
+        "_kept": KeptRows.of(source.rows.X, sums) if source.labels is None else None,
     }
     result = _result(settings.loss, started, passes)
     return Solution(predictor, result, values, held_out, attributes)
@@ -160,7 +170,16 @@ def kept_rows(model: Any) -> Any:
             "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again with "
             "the new labels"
         )
+    if kept.checksum is not None and kept.checksum != _checksum(kept.X):
+        raise ValueError(
+            "the rows have changed since the fit, which keeps no copy of them: fit again with the "
+            "new labels"
+        )
     return kept.X
+
+
+def _checksum(X: Any) -> tuple:
+    return row_checksum(X.X if isinstance(X, RowsInUnits) else X)
 
 
 def state_without_rows(model: Any) -> dict[str, Any]:
@@ -201,7 +220,7 @@ def _sample(
     chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     index = np.union1d(chosen, labelled)
     X = blocks.take(index)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     X_l = X[np.searchsorted(index, labelled)]
     if weight == 1:
         return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l
