@@ -78,13 +78,15 @@ def test_regressor_minimises_its_objective_for_weak_and_strong_labels(strength, 
     C = strength * model.reg_labeled_
     model.set_params(reg_labeled=C).fit(X, y)
     H, A, _ = dense_terms(model, X)
-    coef = least_squares(A, H[:30], C, y[:30, None])[:, 0]
+    level = y[:30].mean()
+    coef = least_squares(A, H[:30], C, y[:30, None] - level)[:, 0]
 
     def objective(f):
-        return f @ A @ f + C * ((y[:30] - H[:30] @ f) ** 2).sum()
+        return f @ A @ f + C * ((y[:30] - level - H[:30] @ f) ** 2).sum()
 
     assert objective(model.coef_[0]) <= objective(coef) * (1 + 1e-6)
-    np.testing.assert_allclose(model.predict(X), H @ coef, atol=1e-5)
+    assert model.intercept_ == pytest.approx([level], abs=1e-12)
+    np.testing.assert_allclose(model.predict(X), level + H @ coef, atol=1e-5)
     np.testing.assert_allclose(model.transduction_[:30], y[:30])
     np.testing.assert_allclose(model.transduction_[30:], model.predict(X[30:]))
 

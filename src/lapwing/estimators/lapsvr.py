@@ -150,7 +150,8 @@ class LapSVR(Regressor):
         check_not_negative("epsilon", self.epsilon)
         check_not_negative("reg_manifold", self.reg_manifold)
         check_positive("C", self.C)
-        loss, weight = EpsilonInsensitive(float(self.epsilon)), 2.0 * float(self.C)
+        loss = EpsilonInsensitive(float(self.epsilon) / targets.scale)
+        weight = 2.0 * float(self.C) / targets.scale
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(

@@ -285,7 +285,8 @@ class Regressor(RegressorMixin, Model):
         return self._fit(rows, self._check_targets(rows, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        centred = bool(getattr(self, "fit_intercept", True))
+        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled, centred=centred)
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any

@@ -245,8 +245,7 @@ class _Decomposition:
                 "support": self._support,
                 "moves": self.moves,
             },
-            remark=f"the optimality conditions hold up to {violation:.2g} (tol is {self.tol:.2g}), "
-            f"and objective {self._objective:.6g} is at most {self._gap:.2g} above the optimum",
+            remark=f"the optimality conditions hold up to {violation:.2g} (tol is {self.tol:.2g})",
         )
 
     def shrink(self, rates: _Rates) -> _Rates:
