@@ -15,6 +15,8 @@ from ..arrays.blocks import without_repeats
 from ..graphs.neighbors import LARGEST_VALUE
 
 FLOATS = (np.float64, np.float32)
+#: Smallest positive weight of a row; the largest is its reciprocal. Squares of ratios are finite.
+_LEAST_WEIGHT = 1e-75
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,26 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return one non-negative weight per row."""
+    """Return one weight per row, zero or of a size with which solvers can compute."""
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold one finite number per row: {error}") from error
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative")
+    check_weight_range("sample_weight", weights)
     return weights
+
+
+def check_weight_range(name: str, weights: np.ndarray) -> None:
+    """Refuse positive weights whose squares or reciprocals would overflow in a solver."""
+    extreme = weights[(weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > 1.0 / _LEAST_WEIGHT))]
+    if len(extreme):
+        raise ValueError(
+            f"{name} holds {extreme[0]:.1e}: weights must be zero or between {_LEAST_WEIGHT:.0e} "
+            f"and {1.0 / _LEAST_WEIGHT:.0e}. Multiply all of them by one factor, or set those that "
+            "should not count to zero"
+        )
 
 
 def check_magnitude(X: Any, dtype: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..messages import warn
-from .rows import check_weights
+from .rows import check_weight_range, check_weights
 
 #: Smallest deviation of quantities from their level whose square is a normal number.
 _LEAST_SPREAD = 1e-150
@@ -124,6 +124,7 @@ def class_targets(
     if class_weight is not None:
         of_class = compute_class_weight(class_weight, classes=classes, y=classes[given[labelled]])
     weights = row_weights[labelled] * of_class[given[labelled]]
+    check_weight_range("the product of sample_weight and class_weight", weights)
     index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
     if len(np.unique(given[index])) < 2:
         raise ValueError(
@@ -172,8 +173,8 @@ def _level_and_scale(
         return level, 1.0
     if not _LEAST_SPREAD <= largest <= 1.0 / _LEAST_SPREAD:
         raise ValueError(
-            f"the targets in y differ by {largest:.1e}, whose square is outside the range of "
-            "double precision: rescale y"
+            f"the targets in y range from {lowest:.1e} to {known.max():.1e}, and squares of their "
+            "differences are outside the range of double precision: rescale y"
         )
     scale = largest * float(np.sqrt(weights @ ((known - level) / largest) ** 2))
     size = float(np.abs(known).max())
