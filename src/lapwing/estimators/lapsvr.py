@@ -33,7 +33,7 @@ class LapSVR(Regressor):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses, positive.
+        Weight of the losses, positive, in units of the target.
     epsilon : float, default=0.1
         ε ≥ 0, the error that costs nothing, in units of the target.
     reg_manifold : float, default=0.01
@@ -102,6 +102,11 @@ class LapSVR(Regressor):
     -----
     In the scale of the other Laplacian models, ½·(Σ loss + γ_A‖f‖² + γ_I fᵀLᵖf), this is γ_A = 1,
     γ_I = μ and losses of weight 2C.
+
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
+    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
+    and ε/a. The model is then a times that of y, plus b.
 
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,

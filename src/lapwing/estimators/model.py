@@ -193,7 +193,8 @@ class Classifier(ClassifierMixin, Model):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+            Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
+            are not used, except by `S3VC`.
 
         Returns
         -------
@@ -275,7 +276,7 @@ class Regressor(RegressorMixin, Model):
         y : array of shape (n,)
             Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the rows with a target; others are not used.
+            Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
         -------

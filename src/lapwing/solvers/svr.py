@@ -308,7 +308,7 @@ class _Decomposition:
         cost = epsilon * float((np.abs(after) - np.abs(before)).sum())
         quadratic = 0.5 * float((self.beta * (self.G - self.problem.targets)).sum())
         objective = quadratic + epsilon * float(np.abs(self.beta).sum())
-        return -(slope + cost) > np.finfo(float).eps * abs(objective)
+        return -(slope + cost) > float(np.finfo(float).eps) * abs(objective)
 
     def _choose(self, rates: _Rates, open_columns: np.ndarray) -> np.ndarray:
         """Return the rows of the next working set: the worst violators, then previous rows."""
