@@ -273,6 +273,10 @@ class LapERLSRegressor(Regressor):
     The power p is that of the graph, ``KNNGraph(power=p)``. In a connected component of the graph
     without labels, the mean of g is free within about ten times the size of the targets.
 
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     With ``n_eigenvectors`` the kernel enters by one block of linear systems, one for each
     eigenvector. Without, the model is `LapRLSRegressor` for the kernel K + I/C, γ_A = 1/λ and
     γ_I = μ/λ, and C → ∞ is `LapRLSRegressor` for K.

@@ -276,6 +276,10 @@ class LapRLSRegressor(Regressor):
 
     Notes
     -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
     sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer

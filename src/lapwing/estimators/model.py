@@ -202,7 +202,8 @@ class Classifier(ClassifierMixin, Model):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+            Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
+            are not used, except by `S3VC`.
 
         Returns
         -------
@@ -284,7 +285,7 @@ class Regressor(RegressorMixin, Model):
         y : array of shape (n,)
             Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the rows with a target; others are not used.
+            Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
         -------
@@ -294,7 +295,8 @@ class Regressor(RegressorMixin, Model):
         return self._fit(rows, self._check_targets(rows, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        centred = bool(getattr(self, "fit_intercept", True))
+        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled, centred=centred)
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any

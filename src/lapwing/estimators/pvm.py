@@ -47,7 +47,7 @@ from .parameters import (
     is_word,
 )
 from .row_source import RowSource
-from .run import Solution, direct_result
+from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
 
 LOSSES = ("squared", "hinge")
@@ -148,16 +148,19 @@ def fit_prototypes(
         X_l = source.rows.X[targets.index]
     weight = _label_weight(settings, sums, targets)
     coef, held_out = _solve(settings, sums, sums.similarities(X_l), targets, weight)
-    predictor = PrototypeMixture(sums.similarities, coef)
-    values = _values_of_all(predictor, source.blocks, targets)
+    mixture = PrototypeMixture(sums.similarities, coef)
+    values = _values_of_all(mixture, source.blocks, targets)
     attributes = {
         "prototypes_": sums.similarities.points,
         "landmarks_": sums.landmarks,
         "kernel_": sums.similarities.kernel,
-        "coef_": coef.T,
+        "coef_": targets.scale * coef.T,
         "reg_labeled_": weight,
         "_kept": KeptRows.of(source.rows.X, sums) if source.labels is None else None,
     }
+    if targets.classes is None:
+        attributes["intercept_"] = np.array([targets.level])
+    predictor, held_out = restored_predictor(mixture, targets), targets.restored(held_out)
     result = _result(settings.loss, started, passes)
     return Solution(predictor, result, values, held_out, attributes)
 
@@ -254,7 +257,7 @@ def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targ
     """Return the class codes of all rows, or their predicted targets."""
     tile = tile_rows(len(predictor.coef))
     if targets.classes is None:
-        return blocks.map("targets", predictor.of_tile, tile)
+        return targets.restored(blocks.map("targets", predictor.of_tile, tile))
 
     def codes(X: Any) -> np.ndarray:
         return decisions(predictor.of_tile(X)).astype(np.int32)

@@ -19,11 +19,13 @@ from .targets import Targets
 class PVMRegressor(Regressor):
     r"""Prototype vector machine for regression, with targets of few rows.
 
-    The function is a mixture of the values of k prototypes, f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph
-    of all rows is one of low rank, as in `PVMClassifier`; they minimise
+    The function is the mean ȳ of the targets plus a mixture of the values of k prototypes,
+    ȳ + f(x), f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph of all rows is one of low rank, as in
+    `PVMClassifier`; they minimise
 
-        fᵀSf + C₁ Σ_labelled (y - f)² + C₂ Σ_unlabelled f².
+        fᵀSf + C₁ Σ_labelled (y - ȳ - f)² + C₂ Σ_unlabelled f².
 
+    The model of a·y + b is a times that of y, plus b.
     Time is linear in the rows, and memory does not grow with them.
 
     Parameters
@@ -75,6 +77,8 @@ class PVMRegressor(Regressor):
         The prototypes uᵢ of the graph.
     coef_ : ndarray of shape (n_columns, k)
         The values fⱼ of the prototypes.
+    intercept_ : ndarray of shape (n_columns,)
+        ȳ, the weighted mean of the targets.
     kernel_ : Kernel
         The kernel, with the value of ``gamma``.
     reg_labeled_ : float

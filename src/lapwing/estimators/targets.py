@@ -13,7 +13,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .rows import check_weights
+from ..messages import warn
+from .rows import check_weight_range, check_weights
+
+#: Smallest deviation of quantities from their level whose square is a normal number.
+_LEAST_SPREAD = 1e-150
+#: Rounding of quantities relative to their deviation at which users are warned.
+_FEW_DIGITS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,12 @@ class Targets:
         The labelled rows of positive weight.
     values : ndarray of shape (l, c)
         What solvers fit: ±1 for each class against the rest (one column for two classes), or the
-        quantities.
+        quantities less ``level``, divided by ``scale``.
     weights : ndarray of shape (l,)
         Weights of their losses: that of the row times that of its class.
+    level, scale : float
+        Weighted mean and standard deviation of the quantities of ``index``. The level is 0 for a
+        model without an intercept, the scale is 1 if it would be 0, and classes have 0 and 1.
     """
 
     MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("given",)
@@ -45,6 +54,12 @@ class Targets:
     index: np.ndarray
     values: np.ndarray
     weights: np.ndarray
+    level: float = 0.0
+    scale: float = 1.0
+
+    def restored(self, values: np.ndarray) -> np.ndarray:
+        """Return values of a solver in the units of y: level + scale·values."""
+        return values if self.classes is not None else self.level + self.scale * values
 
     @property
     def labelled(self) -> np.ndarray:
@@ -111,6 +126,7 @@ def class_targets(
     if class_weight is not None:
         of_class = compute_class_weight(class_weight, classes=classes, y=classes[given[labelled]])
     weights = row_weights[labelled] * of_class[given[labelled]]
+    check_weight_range("the product of sample_weight and class_weight", weights)
     index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
     if len(np.unique(given[index])) < 2:
         raise ValueError(
@@ -122,8 +138,14 @@ def class_targets(
     return Targets(classes, given, row_weights, index, signs, weights)
 
 
-def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> Targets:
-    """Return the targets of a regressor for checked rows X."""
+def quantity_targets(
+    y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, centred: bool
+) -> Targets:
+    """Return the targets of a regressor for checked rows X.
+
+    Solvers get them with mean zero, if ``centred``, and standard deviation one. What they compute
+    is then the same for y and for a·y + b, whatever the level and the unit of y.
+    """
     given = numeric_targets(y, unlabeled)
     _check_length(given, X)
     row_weights = check_weights(sample_weight, X)
@@ -132,7 +154,38 @@ def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> T
         raise ValueError(
             "no row has a target and a positive weight: give the target of at least one row"
         )
-    return Targets(None, given, row_weights, index, given[index][:, None], row_weights[index])
+    known, weights = given[index], row_weights[index]
+    level, scale = _level_and_scale(known, weights, centred=centred)
+    values = ((known - level) / scale)[:, None]
+    return Targets(None, given, row_weights, index, values, weights, level, scale)
+
+
+def _level_and_scale(
+    known: np.ndarray, weights: np.ndarray, *, centred: bool
+) -> tuple[float, float]:
+    """Return the level and the scale of quantities, see `Targets`."""
+    weights = weights / weights.max()
+    weights = weights / weights.sum()
+    lowest = float(known.min())
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        # Differences from one of them: equal targets have exactly this level.
+        level = lowest + float(weights @ (known - lowest)) if centred else 0.0
+        largest = float(np.abs(known - level).max())
+    if largest == 0.0:
+        return level, 1.0
+    if not _LEAST_SPREAD <= largest <= 1.0 / _LEAST_SPREAD:
+        raise ValueError(
+            f"the targets in y range from {lowest:.1e} to {known.max():.1e}, and squares of their "
+            "differences are outside the range of double precision: rescale y"
+        )
+    scale = largest * float(np.sqrt(weights @ ((known - level) / largest) ** 2))
+    size = float(np.abs(known).max())
+    if centred and np.finfo(float).eps * size > _FEW_DIGITS * scale:
+        warn(
+            f"the targets in y differ by {scale:.1e} around {level:.6g}, and double precision "
+            "keeps less than three digits of that: subtract a constant before y is rounded"
+        )
+    return level, scale
 
 
 def _check_length(values: np.ndarray, X: Any) -> None:

@@ -98,6 +98,12 @@ class LapRLSRegressorCV(Regressor):
     n_iter_ : int
         Iterations of the solver.
 
+    Notes
+    -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     References
     ----------
     S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
