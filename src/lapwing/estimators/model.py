@@ -6,6 +6,7 @@ its parameters and a ``_fit`` that ends with ``_set_fitted``; all else is values
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,7 @@ from ..solvers.driver import SolverResult
 from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
-from .parameters import is_word
+from .parameters import Check, check_parameters, is_word
 from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
 from .run import Solution
 from .targets import Targets, class_targets, quantity_targets
@@ -44,6 +45,8 @@ class Model(BaseEstimator):
     _row_dtype: Any = FLOATS
     #: Precision in which squares of their values must not overflow: "own", a type, or None.
     _square_dtype: Any = None
+    #: Checks of parameters that differ from the shared ones, by name, see `parameters`.
+    _checks: ClassVar[Mapping[str, Check]] = {}
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
     #: Names of the attributes that the last fit has set.
@@ -72,6 +75,7 @@ class Model(BaseEstimator):
         self
         """
         check_is_fitted(self, "predictor_")
+        check_parameters(self)
         rows, labels = self._training_rows(), self._targets.with_labels(index, y)
         return self._fit(
             rows, self._check_targets(rows, labels, self._targets.row_weights), refit=True
@@ -81,6 +85,12 @@ class Model(BaseEstimator):
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
         return self.predictor_.values(self._new_rows(X))
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Targets]:
+        """Return the rows and targets of a fit, after a check of the parameters."""
+        check_parameters(self)
+        rows = self._check_rows(X)
+        return rows, self._check_targets(rows, y, sample_weight)
 
     def _check_rows(self, X: Any) -> Rows:
         """Return training rows, checked."""
@@ -199,8 +209,7 @@ class Classifier(ClassifierMixin, Model):
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         return class_targets(
@@ -281,8 +290,7 @@ class Regressor(RegressorMixin, Model):
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
