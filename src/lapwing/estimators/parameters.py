@@ -122,9 +122,9 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 def check_kernel_name(name: str, value: Any) -> None:
     """Refuse what is neither the name of a kernel nor a function."""
     if not (callable(value) or (isinstance(value, str) and value in KERNELS)):
-        names = ", ".join(map(repr, KERNELS))
         raise ValueError(
-            f"{name} must be one of {names} or a function of two arrays of rows, got {value!r}"
+            f"{name} {value!r} is unknown: use {', '.join(map(repr, KERNELS))} or a function of "
+            "two arrays of rows"
         )
 
 

@@ -32,7 +32,7 @@ def _check_annealing(name: str, value: Any) -> None:
 def _check_calibration_folds(name: str, value: Any) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and (value == 0 or int(value) >= 2)):
-        raise ValueError(f"{name} must be 0 or a whole number of at least 2, got {value!r}")
+        raise ValueError(f"{name} must be 0 or at least 2, got {value!r}")
 
 
 @dataclass(repr=False, eq=False)
