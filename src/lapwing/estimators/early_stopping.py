@@ -10,9 +10,10 @@ import numpy as np
 from ..solvers.driver import Step, StoppingRule
 from ..solvers.stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from ..spaces.predictors import Predictor
+from .labels import labelled_rows
 from .manifold import Rules
 from .rows import FLOATS, Rows
-from .targets import Targets, labelled_rows
+from .targets import Targets
 
 STOPPING = ("optimal", "stability", "validation", "mixed")
 

@@ -17,6 +17,7 @@ from ..plan.grid import plan_path
 from ..solvers.methods import Sizes
 from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
+from .labels import labelled_rows
 from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
 from .rows import Rows
@@ -31,7 +32,7 @@ from .solution_path import (
     step_at,
     with_midpoints,
 )
-from .targets import Targets, labelled_rows
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)

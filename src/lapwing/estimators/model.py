@@ -22,7 +22,7 @@ from .calibration import fit_temperature, probabilities
 from .parameters import Check, check_parameters, is_word
 from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
 from .run import Solution
-from .targets import Targets, class_targets, quantity_targets
+from .targets import Targets, class_targets, quantity_targets, relabelled
 
 #: What is wrong with a model file, where `check_loaded` refuses it.
 _LABELS = "its labels do not fit its rows or its classes"
@@ -40,6 +40,9 @@ class Model(BaseEstimator):
     transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
+
+    # Set by the estimators.
+    unlabeled: Any
 
     #: Types of numbers that rows may have.
     _row_dtype: Any = FLOATS
@@ -65,10 +68,12 @@ class Model(BaseEstimator):
 
         Parameters
         ----------
-        index : array of int
-            Rows of the training data.
+        index : array of int or bool
+            Rows of the training data: numbers, which count from the end if they are negative, or a
+            mask of all rows.
         y : array of the same length
-            Their labels or targets; the marker of unlabelled rows removes a label.
+            Their labels or targets, which may be new classes. The marker of unlabelled rows removes
+            the label of a row that has one.
 
         Returns
         -------
@@ -76,10 +81,16 @@ class Model(BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         check_parameters(self)
-        rows, labels = self._training_rows(), self._targets.with_labels(index, y)
-        return self._fit(
-            rows, self._check_targets(rows, labels, self._targets.row_weights), refit=True
+        rows = self._training_rows()
+        targets = relabelled(
+            self._targets,
+            index,
+            y,
+            rows.X,
+            unlabeled=self.unlabeled,
+            class_weight=getattr(self, "class_weight", None),
         )
+        return self._fit(rows, targets, refit=True)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
@@ -190,7 +201,6 @@ class Classifier(ClassifierMixin, Model):
     temperature_: float
 
     # Set by the estimators.
-    unlabeled: Any
     class_weight: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -270,9 +280,6 @@ class Classifier(ClassifierMixin, Model):
 
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
-
-    # Set by the estimators.
-    unlabeled: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from ..arrays.blocks import Progress, RowBlocks, open_stream
 from ..messages import ProgressLine
+from .labels import labelled_rows
 from .rows import Rows, check_magnitude, check_rows
-from .targets import labelled_rows
 
 #: Rows may be of any type of number: tiles are converted as they are read.
 ROW_DTYPE = "numeric"
