@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..estimators.model import Regressor
-from ..estimators.parameters import check_choice
+from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
@@ -88,8 +88,9 @@ class SemiSupervisedRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
+    _checks = {"method": one_of("auto", *(f for f in FAMILIES if f != MARGIN))}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
         return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:

@@ -12,7 +12,7 @@ from ..solvers.driver import Step
 from .embedded import check_embedding, fit_embedded_least_squares
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
-from .parameters import check_choice
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -167,9 +167,10 @@ class LapERLSClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "direct", "cg")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_choice("solver", self.solver, ("auto", "direct", "cg"))
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)
@@ -318,9 +319,10 @@ class LapERLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "direct", "cg")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_choice("solver", self.solver, ("auto", "direct", "cg"))
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)

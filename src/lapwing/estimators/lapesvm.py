@@ -12,7 +12,6 @@ from ..solvers.driver import Step
 from .embedded import check_embedding, fit_tube
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
-from .parameters import check_not_negative
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -165,7 +164,6 @@ class LapESVC(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_not_negative("epsilon", self.epsilon)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)
@@ -313,7 +311,6 @@ class LapESVR(Regressor):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_not_negative("epsilon", self.epsilon)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)

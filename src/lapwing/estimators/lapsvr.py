@@ -13,7 +13,7 @@ from ..solvers.driver import Step
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Regressor
-from .parameters import check_choice, check_not_negative, check_positive
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -150,11 +150,9 @@ class LapSVR(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "dual")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("solver", self.solver, ("auto", "dual"))
-        check_not_negative("epsilon", self.epsilon)
-        check_not_negative("reg_manifold", self.reg_manifold)
-        check_positive("C", self.C)
         loss = EpsilonInsensitive(float(self.epsilon) / targets.scale)
         weight = 2.0 * float(self.C) / targets.scale
         graph, reach = graph_of_rows(self, rows.X, targets, refit)

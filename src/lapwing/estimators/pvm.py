@@ -37,20 +37,10 @@ from ..spaces.prototypes import (
     tile_rows,
 )
 from .kernel_choice import resolve_local_kernel
-from .parameters import (
-    check_choice,
-    check_count,
-    check_gamma,
-    check_not_negative,
-    check_positive,
-    draw_seed,
-    is_word,
-)
+from .parameters import draw_seed, is_word
 from .row_source import RowSource
 from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
-
-LOSSES = ("squared", "hinge")
 
 
 @dataclass(frozen=True)
@@ -102,25 +92,6 @@ class KeptRows:
     def of(cls, X: Any, sums: PrototypeSums) -> KeptRows:
         """Return the rows as they are now."""
         return cls(X, sums, _checksum(X))
-
-
-def check_pvm_parameters(settings: Any) -> None:
-    """Refuse invalid parameters."""
-    check_choice("loss", settings.loss, LOSSES)
-    if not is_word(settings.n_prototypes, "auto"):
-        check_count("n_prototypes", settings.n_prototypes)
-    if settings.n_landmarks is not None:
-        check_count("n_landmarks", settings.n_landmarks)
-    if not is_word(settings.reg_labeled, "scale"):
-        check_positive("reg_labeled", settings.reg_labeled)
-    check_not_negative("reg_unlabeled", settings.reg_unlabeled)
-    check_positive("labeled_weight", settings.labeled_weight)
-    check_gamma(settings.gamma)
-    if is_word(settings.kernel, "precomputed"):
-        raise ValueError(
-            "kernel='precomputed' has no values for prototypes, which are not rows: pass the "
-            "rows and a kernel function, or use LapSVC with n_landmarks"
-        )
 
 
 def fit_prototypes(

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Regressor
-from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
+from .parameters import check_kernel_of_any_rows, check_parameters
+from .pvm import fit_prototypes, kept_rows, state_without_rows
 from .row_source import rows_in_blocks, source_of
 from .rows import ROW_DTYPE, Rows
 from .targets import Targets
@@ -137,6 +138,7 @@ class PVMRegressor(Regressor):
 
     _row_dtype = ROW_DTYPE
     _keeps_rows = False
+    _checks = {"kernel": check_kernel_of_any_rows}
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"
 
@@ -170,14 +172,13 @@ class PVMRegressor(Regressor):
         >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
         True
         """
-        check_pvm_parameters(self)
+        check_parameters(self)
         with rows_in_blocks(self, blocks) as source:
             targets = self._check_targets(source.rows, source.labels, None)
             found = fit_prototypes(self, source, targets)
         return self._set_fitted(source.rows, targets, found)
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_pvm_parameters(self)
         sums = self._kept.sums if refit else None
         found = fit_prototypes(self, source_of(self, rows), targets, sums)
         return self._set_fitted(rows, targets, found)

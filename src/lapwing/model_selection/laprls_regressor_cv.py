@@ -13,7 +13,7 @@ from ..estimators.model import Regressor
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from ..losses import SquaredLoss
-from .grid import GRID, fit_grid
+from .grid import CHECKS, GRID, fit_grid
 
 
 @dataclass(repr=False, eq=False)
@@ -135,6 +135,8 @@ class LapRLSRegressorCV(Regressor):
     n_landmarks: int | None = None
     random_state: Any = 0
     memory_limit: float | str | None = None
+
+    _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         found = fit_grid(self, rows.X, targets, SquaredLoss(), regression_graph(), refit=refit)
