@@ -151,7 +151,7 @@ def test_report(model):
     assert np.trace(confusion) / confusion.sum() == pytest.approx(report.score)
     assert 0 < report.spread < 0.2
     assert report.score > report.supervised_score
-    assert f"goes to {report.chosen}" in str(report)
+    assert str(report).startswith(f"The {report.chosen} family")
     assert "graph" in str(report)
 
 
@@ -442,7 +442,7 @@ def test_many_rows(monkeypatch, digits):
     assert model.graph_.n_samples_ == 300
     assert len(model.transduction_) == len(model.label_reach_) == 600
     assert np.mean(model.transduction_ == truth) > 0.85
-    assert any("used 300 of 600 rows" in message for message in model.report_.warnings)
+    assert any("fitted to 300 of 600 rows" in message for message in model.report_.warnings)
     rows = model.suggest(5)
     model.add_labels(rows, truth[rows])
     other = np.setdiff1d(np.arange(600), model._setup.rows.index)[:3]

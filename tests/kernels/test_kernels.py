@@ -207,8 +207,15 @@ def test_unknown_kernel_and_negative_degree_are_refused():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_gamma_scale(sparse):
     X = np.round(rows(40), 1) * (np.random.default_rng(0).random((40, 5)) < 0.5)
-    found = resolve_gamma("scale", sp.csr_matrix(X) if sparse else X)
-    assert found == pytest.approx(1 / (5 * X.var()), rel=1e-10)
+    form = sp.csr_matrix if sparse else np.asarray
+    found = resolve_gamma("scale", form(X))
+    assert found == pytest.approx(1 / sum(X.var(axis=0)), rel=1e-12)
+    # A constant added to a column changes no distance, and cancels no digits.
+    assert resolve_gamma("scale", form(X + np.array([0, 0, 0, 0, 1e7]))) == pytest.approx(
+        found, rel=1e-8
+    )
+    centred = X - X.mean(axis=0)
+    assert resolve_gamma("scale", form(centred)) == pytest.approx(1 / (5 * centred.var()))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
