@@ -123,7 +123,7 @@ def extreme_scale(problem: Problem, rng: np.random.Generator) -> Problem:
 def move(problem: Problem, rng: np.random.Generator) -> Problem:
     shift = rng.normal(size=problem.X.shape[1]) * 10.0 ** rng.uniform(-2, 3)
     learnable = problem.learnable and problem.scale_free
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         X = problem.X + shift * float(np.abs(problem.X).max())
     return problem.then("move", X=X, learnable=learnable)
 
