@@ -310,6 +310,7 @@ def few_labels(problem: Problem, rng: np.random.Generator) -> Problem:
         y = problem.truth.copy()
     hard = kind in ("one_class", "none", "uneven")
     hard |= isinstance(problem.case.estimator, S3VC)  # has local minima
+    hard |= problem.case.name.endswith(("-landmarks", "-prototypes"))  # a label, and few points
     return problem.then(f"few_labels {kind}", y=y, learnable=problem.learnable and not hard)
 
 
