@@ -158,8 +158,9 @@ def _held_out(
     """Return the confusion matrix of held-out classes, or held-out quantities and predictions."""
     index = folds.held_out_index(len(trial.on_sample))
     if targets.classes is None or folds.labels.codes is None:
-        truth, predicted = folds.labels.targets[index, 0], trial.held_out[:, 0]
-        return None, {"truth": truth.tolist(), "predicted": predicted.tolist()}
+        truth, predicted = folds.labels.targets[index], trial.held_out
+        pairs = {"truth": truth, "predicted": predicted}
+        return None, {name: targets.restored(v)[:, 0].tolist() for name, v in pairs.items()}
     codes, found = folds.labels.codes[index], decisions(trial.held_out).astype(int)
     every = np.arange(len(targets.classes))
     return confusion_matrix(codes, found, labels=every).tolist(), None

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.atomic import write_text
 from .canvas import resolve_axes
 from .path_boundary import draw_boundary, write_animation
 from .path_curves import draw_curves, three_axes
@@ -328,7 +329,7 @@ class PathDisplay:
         title : str
             Heading of the page.
         """
-        Path(path).write_text(make_page(self, title), encoding="utf-8")
+        write_text(path, make_page(self, title))
 
     def _has_event(self) -> np.ndarray:
         """Return at which inner breakpoints the elbow changes or a multiplier has a kink."""
