@@ -124,6 +124,21 @@ def test_a_file_above_the_limit_is_not_read(tmp_path, monkeypatch):
         read_table(path, memory_limit="1GB")
 
 
+def test_the_size_of_packed_files_is_known_before_they_are_read(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    long = "".join(f"{x:.15f}\n" for x in rng.random(20_000)).encode()
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n" + 20_000 * b"1.5\n"))  # the size is at the end
+    again = tmp_path / "b.csv.gz"  # there: the size of the last part
+    again.write_bytes(gzip.compress(b"a\n" + long) + gzip.compress(b"1.5\n"))
+    assert again.stat().st_size < len(long) < 2.5 * again.stat().st_size
+    assert read_table(again).n_rows == 20_001
+    monkeypatch.setattr(delimited_module, "_read", None)
+    for packed in (path, again):
+        with pytest.raises(MemoryError, match="about"):
+            read_table(packed, memory_limit="200kB")
+
+
 def test_a_file_that_grows_while_it_is_read(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("a,b\n" + "1,2\n" * 1000 + "1,22222222\n" * 200_000)

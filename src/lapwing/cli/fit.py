@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.archive import plain
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
-from ..estimators.targets import may_be_classes
+from ..estimators.labels import may_be_classes
 from ..tables import Table, TableEncoder, fit_encoder, read_table
 from .options import add_json, add_reading, names
 from .output import check_out, csv_text, print_json

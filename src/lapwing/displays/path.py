@@ -198,6 +198,21 @@ class PathDisplay:
         last = float(np.clip(min(events), end, high))
         return float(high), float(max(end, last / max(2.0, (high / last) ** 0.2)))
 
+    @property
+    def best_shown(self) -> tuple[float, float] | None:
+        """The part of the best interval that is shown; None where no λ is better than another."""
+        if self.best_interval is None:
+            return None
+        (low, high), (top, end) = self.best_interval, self.span
+        known = np.array([end, top])
+        if "cross-validated" in self.accuracy:  # its last λ may be above the end
+            known = self.accuracy["cross-validated"][0]
+            known = known[(known >= end) & (known <= top)]
+        low, high = max(low, end), min(high, top)
+        if low >= high or ((known >= low) & (known <= high)).all():
+            return None
+        return low, high
+
     def multipliers_at(self, lams: Any) -> np.ndarray:
         """Return the multipliers at some λ of the path, shape (n_lams, n_columns, l)."""
         last = len(self.lambdas) - 1

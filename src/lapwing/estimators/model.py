@@ -6,6 +6,7 @@ its parameters and a ``_fit`` that ends with ``_set_fitted``; all else is values
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -14,14 +15,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
+from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..solvers.driver import SolverResult
 from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
-from .parameters import is_word
-from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
+from .invariance import units_of
+from .parameters import Check, check_parameters, is_word
+from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
-from .targets import Targets, class_targets, quantity_targets
+from .targets import (
+    Targets,
+    class_targets,
+    quantity_targets,
+    relabelled_classes,
+    relabelled_quantities,
+)
 
 #: What is wrong with a model file, where `check_loaded` refuses it.
 _LABELS = "its labels do not fit its rows or its classes"
@@ -39,11 +48,17 @@ class Model(BaseEstimator):
     transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
+    _units: RowUnits  # of extreme rows only
 
-    #: Types of numbers that rows may have.
+    # Set by the estimators.
+    unlabeled: Any
+
+    #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
-    #: Precision in which squares of their values must not overflow: "own", a type, or None.
-    _square_dtype: Any = None
+    #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
+    _keeps_rows: bool = True
+    #: Checks of parameters that differ from the shared ones, by name, see `parameters`.
+    _checks: ClassVar[Mapping[str, Check]] = {}
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
     #: Parts of a model file whose arrays may contain NaN, see `arrays.packing`.
@@ -57,6 +72,9 @@ class Model(BaseEstimator):
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         raise NotImplementedError(f"{type(self).__name__} must implement _check_targets")
 
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        raise NotImplementedError(f"{type(self).__name__} must implement _relabelled")
+
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
 
@@ -64,42 +82,49 @@ class Model(BaseEstimator):
 
         Parameters
         ----------
-        index : array of int
-            Rows of the training data.
+        index : array of int or bool
+            Rows of the training data: numbers, which count from the end if they are negative, or a
+            mask of all rows.
         y : array of the same length
-            Their labels or targets; the marker of unlabelled rows removes a label.
+            Their labels or targets, which may be new classes. The marker of unlabelled rows removes
+            the label of a row that has one.
 
         Returns
         -------
         self
         """
         check_is_fitted(self, "predictor_")
-        rows, labels = self._training_rows(), self._targets.with_labels(index, y)
-        return self._fit(
-            rows, self._check_targets(rows, labels, self._targets.row_weights), refit=True
-        )
+        check_parameters(self)
+        rows = self._training_rows()
+        return self._fit(rows, self._relabelled(rows, index, y), refit=True)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
         return self.predictor_.values(self._new_rows(X))
 
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Targets]:
+        """Return the rows and targets of a fit, after a check of the parameters."""
+        check_parameters(self)
+        rows = self._check_rows(X)
+        return rows, self._check_targets(rows, y, sample_weight)
+
     def _check_rows(self, X: Any) -> Rows:
-        """Return training rows, checked."""
+        """Return training rows, checked, in units in which the model can compute with them."""
         rows = check_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(rows.X, self._square_dtype)
-        return rows
+        units = units_of(self, rows.X, Extent.of(rows.X))
+        rows = rows.in_units(units, in_tiles=self._row_dtype == ROW_DTYPE)
+        return rows.kept(X) if self._keeps_rows else rows
 
     def _new_rows(self, X: Any) -> Any:
-        """Return rows to predict, checked."""
+        """Return rows to predict, checked, in the units of the training rows."""
         X = check_new_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(X, self._square_dtype)
-        return X
+        return getattr(self, "_units", SAME_UNITS).apply_new(X)
 
     def _training_rows(self) -> Rows:
         """Return the rows of the last fit."""
-        names = getattr(self, "feature_names_in_", None)
-        return Rows(self._kept_rows(), self.n_features_in_, names)
+        names, units = getattr(self, "feature_names_in_", None), getattr(self, "_units", SAME_UNITS)
+        return Rows(self._kept_rows(), self.n_features_in_, names, units)
 
     def _kept_rows(self) -> Any:
         """Return what is kept of the training rows."""
@@ -109,6 +134,11 @@ class Model(BaseEstimator):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
+        attributes |= solution.attributes
+        linear = getattr(attributes.get("kernel_"), "is_linear", False)
+        if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
+            shift = attributes["coef_"] @ rows.units.origin
+            attributes["intercept_"] = attributes["intercept_"] - shift
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
@@ -116,7 +146,6 @@ class Model(BaseEstimator):
             n_iter_=solution.result.n_iter,
             _targets=targets,
             **attributes,
-            **solution.attributes,
         )
 
     def _replace_fitted(self, **attributes: Any) -> Self:
@@ -182,7 +211,6 @@ class Classifier(ClassifierMixin, Model):
     temperature_: float
 
     # Set by the estimators.
-    unlabeled: Any
     class_weight: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -195,18 +223,23 @@ class Classifier(ClassifierMixin, Model):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+            Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
+            are not used, except by `S3VC`.
 
         Returns
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         return class_targets(
             y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_classes(
+            self._targets, index, y, unlabeled=self.unlabeled, class_weight=self.class_weight
         )
 
     def _set_fitted(
@@ -264,9 +297,6 @@ class Classifier(ClassifierMixin, Model):
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
 
-    # Set by the estimators.
-    unlabeled: Any
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.
 
@@ -277,17 +307,28 @@ class Regressor(RegressorMixin, Model):
         y : array of shape (n,)
             Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the rows with a target; others are not used.
+            Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        return quantity_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_quantities(
+            self._targets, index, y, rows.X, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    @property
+    def _is_centred(self) -> bool:
+        """Whether targets are centred: not in a model without an intercept."""
+        return bool(getattr(self, "fit_intercept", True))
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any

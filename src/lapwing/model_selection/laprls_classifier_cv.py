@@ -11,7 +11,7 @@ from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..losses import SquaredLoss
-from .grid import GRID, fit_grid
+from .grid import CHECKS, GRID, fit_grid
 
 
 @dataclass(repr=False, eq=False)
@@ -26,7 +26,7 @@ class LapRLSClassifierCV(Classifier):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale", "median", or a sequence of these, default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²). Each value of a sequence is tried, and costs a grid
         of its own.
     degree, coef0 : float, default=3 and 0
@@ -135,6 +135,8 @@ class LapRLSClassifierCV(Classifier):
     n_landmarks: int | None = None
     random_state: Any = 0
     memory_limit: float | str | None = None
+
+    _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), refit=refit)
