@@ -38,7 +38,7 @@ from lapwing import (
         ({"kernel": "nonsense"}, "kernel 'nonsense' is unknown"),
         ({"cv": 1}, "n_splits=1"),
         ({"cv": 0}, "n_splits=0"),
-        ({"cv": "five"}, "Expected .?cv.? as an integer"),
+        ({"cv": "five"}, "Expected `cv` as an integer"),
         ({"memory_limit": "much"}, "memory"),
     ],
     ids=str,
