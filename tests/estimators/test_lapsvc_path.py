@@ -610,9 +610,9 @@ def test_unlabelled_rows_do_not_count_in_accuracies():
     np.testing.assert_array_equal(
         accuracy[3], np.mean(model.predict(X[known], lambdas[3]) == y[known])
     )
-    with pytest.raises(ValueError, match="no row of y has a label"):
+    with pytest.raises(ValueError, match="none of the 80 rows to score is labelled"):
         model.accuracy_path(X, np.full(len(X), -1))
-    with pytest.raises(ValueError, match="X has 80 rows and y has 79"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[80, 79\]"):
         model.accuracy_path(X, truth[1:])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..estimators.laprls import LapRLSClassifier
 from ..estimators.model import Classifier
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
@@ -139,5 +140,6 @@ class LapRLSClassifierCV(Classifier):
     _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), refit=refit)
+        usual = LapRLSClassifier.reg_ambient, LapRLSClassifier.reg_manifold
+        found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), usual=usual, refit=refit)
         return self._set_fitted(rows, targets, found)

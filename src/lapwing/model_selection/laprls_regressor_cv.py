@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..estimators.graph_choice import regression_graph
+from ..estimators.laprls import LapRLSRegressor
 from ..estimators.model import Regressor
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
@@ -133,5 +134,8 @@ class LapRLSRegressorCV(Regressor):
     _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, SquaredLoss(), regression_graph(), refit=refit)
+        usual = LapRLSRegressor.reg_ambient, LapRLSRegressor.reg_manifold
+        found = fit_grid(
+            self, rows.X, targets, SquaredLoss(), regression_graph(), usual=usual, refit=refit
+        )
         return self._set_fitted(rows, targets, found)

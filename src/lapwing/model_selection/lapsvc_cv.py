@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..estimators.lapsvc import LapSVC
 from ..estimators.model import Classifier
 from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
@@ -145,5 +146,8 @@ class LapSVCCV(Classifier):
     _checks = {**CHECKS, "loss": one_of("squared_hinge", "hinge")}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), refit=refit)
+        usual = LapSVC.reg_ambient, LapSVC.reg_manifold
+        found = fit_grid(
+            self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), usual=usual, refit=refit
+        )
         return self._set_fitted(rows, targets, found)
