@@ -50,7 +50,9 @@ class LapSVCCV(Classifier):
         Weights of the classes, which multiply those of the labelled rows.
     cv : int, splitter, iterable or None, default=None
         Folds over the labelled rows; None is 5 stratified folds. A splitter gets the labelled rows
-        alone; pairs (train, test) of an iterable are indices of rows of X.
+        alone; pairs (train, test) of an iterable are indices of rows of X. Where no class has two
+        labels, none can be held out: the weights next to the defaults of the plain estimator are
+        used, with a warning.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
