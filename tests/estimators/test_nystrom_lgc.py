@@ -328,8 +328,6 @@ def test_bad_input_is_refused():
         model.fit(X, np.full(90, -1))
     with pytest.raises(ValueError, match="only one class"):
         model.fit(X, np.where(y == 1, 1, -1))
-    with pytest.raises(ValueError, match="squares overflow"):
-        model.fit(X * 1e200, y)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="kernel='precomputed' has no values"):

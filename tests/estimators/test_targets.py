@@ -13,7 +13,7 @@ from lapwing.estimators.labels import (
     may_be_classes,
     plain_labels,
 )
-from lapwing.estimators.targets import class_targets, relabelled
+from lapwing.estimators.targets import class_targets, relabelled_classes
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_texts_of_missing_labels_are_warned_of(text):
 def added(labels, index, y, unlabeled=None):
     X = np.zeros((len(labels), 1))
     targets = class_targets(labels, X, None, unlabeled=None, class_weight=None)
-    return relabelled(targets, index, y, X, unlabeled=unlabeled)
+    return relabelled_classes(targets, index, y, unlabeled=unlabeled, class_weight=None)
 
 
 @pytest.mark.parametrize(

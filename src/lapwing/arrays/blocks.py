@@ -8,6 +8,7 @@ Knows nothing about what is computed.
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .threads import map_blocks, n_threads, row_blocks
+
+#: Numbers that are read at a time for a checksum.
+_CHECKSUM_ENTRIES = 1_000_000
 
 #: Called with the title of a pass, the number of rows processed so far and the number of all rows.
 Progress = Callable[[str, int, int], None]
@@ -199,16 +203,37 @@ def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> It
 def _plain(X: Any) -> Any:
     """Return rows as an array or CSR matrix; tables are converted to numbers."""
     if sp.issparse(X):
-        return without_repeats(sp.csr_matrix(X))
+        return canonical_rows(sp.csr_matrix(X))
     return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
 
 
-def without_repeats(X: Any) -> Any:
-    """Return sparse rows with the values of repeated entries added up, as norms require."""
-    if sp.issparse(X) and not X.has_canonical_format:
+def canonical_rows(X: Any) -> Any:
+    """Return sparse rows without repeated entries, and with 32-bit indices where these suffice.
+
+    The values of repeated entries are added up, as norms require; scikit-learn's functions accept
+    32-bit indices only.
+    """
+    if not sp.issparse(X):
+        return X
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 2**31:
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # a new object
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def row_checksum(X: Any) -> tuple:
+    """Return shape, type and checksums of rows, to see whether they are the same later."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    sums = []
+    for part in parts:
+        found, width = 0, max(part.size // max(len(part), 1), 1)
+        for rows in row_blocks(len(part), max(1, _CHECKSUM_ENTRIES // width)):
+            found = zlib.crc32(np.ascontiguousarray(part[rows]).view(np.uint8).data, found)
+        sums.append(found)
+    return X.shape, str(X.dtype), tuple(sums)
 
 
 def _keep(path: Path, X: Any) -> Callable[[], Any]:

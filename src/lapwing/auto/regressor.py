@@ -23,7 +23,8 @@ class SemiSupervisedRegressor(Regressor):
 
     As `SemiSupervisedClassifier`, with three families of candidates: least squares on the rows
     with a target, with a manifold term, and over the graph alone. Scores are shares of explained
-    variance.
+    variance. Candidates are fitted to differences from the mean of the targets: the model of
+    a·y + b is a times that of y, plus b.
 
     Parameters
     ----------

@@ -129,7 +129,6 @@ class AnchorGraphClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    _square_dtype = "own"
     _checks = {"reg_manifold": check_positive, "weights": one_of(*WEIGHTS)}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

@@ -110,8 +110,6 @@ class EigenfunctionClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
-    _square_dtype = "own"
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         started, passes = time.perf_counter(), 1
         if refit:

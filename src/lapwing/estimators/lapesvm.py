@@ -49,7 +49,7 @@ class LapESVC(Classifier):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
@@ -64,7 +64,8 @@ class LapESVC(Classifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in units of the target.
+        Largest violation of the optimality conditions, relative to the size of the targets: 1 for
+        classes, the standard deviation of quantities (without an intercept, from zero).
     max_iter : int, default=10000
         Maximum number of working sets.
     warm_start : bool, default=False
@@ -201,7 +202,7 @@ class LapESVR(Regressor):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
@@ -214,7 +215,8 @@ class LapESVR(Regressor):
     unlabeled : float, default=nan
         Marker of rows without a target; None, NaN and pd.NA always count as such.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in units of the target.
+        Largest violation of the optimality conditions, relative to the size of the targets: 1 for
+        classes, the standard deviation of quantities (without an intercept, from zero).
     max_iter : int, default=10000
         Maximum number of working sets.
     warm_start : bool, default=False
@@ -261,6 +263,11 @@ class LapESVR(Regressor):
     -----
     The power p is that of the graph, ``KNNGraph(power=p)``. In a connected component of the graph
     without labels, the mean of g is free within about ten times the size of the targets.
+
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
+    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
+    and ε/a. The model is then a times that of y, plus b.
 
     The dual is solved by decomposition into working sets of a few hundred rows. Rows of the Gram
     matrix are computed when they are used and kept in a cache, whose size ``memory_limit`` bounds.

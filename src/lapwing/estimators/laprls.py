@@ -34,7 +34,7 @@ class LapRLSClassifier(Classifier):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
@@ -205,7 +205,7 @@ class LapRLSRegressor(Regressor):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
@@ -277,6 +277,10 @@ class LapRLSRegressor(Regressor):
 
     Notes
     -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
     sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer

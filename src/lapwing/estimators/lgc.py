@@ -150,7 +150,6 @@ class LGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: Any = None
 
-    _square_dtype = "own"
     _checks = {"solver": one_of(*SOLVERS)}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

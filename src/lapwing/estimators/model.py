@@ -15,16 +15,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
+from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..messages import warn
 from ..solvers.driver import SolverResult
 from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
+from .invariance import units_of
 from .labels import labelled_part
 from .parameters import Check, check_parameters, is_word
-from .rows import FLOATS, Rows, check_magnitude, check_new_rows, check_rows
+from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
-from .targets import Targets, class_targets, quantity_targets, relabelled
+from .targets import (
+    Targets,
+    class_targets,
+    quantity_targets,
+    relabelled_classes,
+    relabelled_quantities,
+)
 
 #: What is wrong with a model file, where `check_loaded` refuses it.
 _LABELS = "its labels do not fit its rows or its classes"
@@ -42,18 +50,21 @@ class Model(BaseEstimator):
     transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
+    _units: RowUnits  # of extreme rows only
 
     # Set by the estimators.
     unlabeled: Any
 
-    #: Types of numbers that rows may have.
+    #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
-    #: Precision in which squares of their values must not overflow: "own", a type, or None.
-    _square_dtype: Any = None
+    #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
+    _keeps_rows: bool = True
     #: Checks of parameters that differ from the shared ones, by name, see `parameters`.
     _checks: ClassVar[Mapping[str, Check]] = {}
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
+    #: Parts of a model file whose arrays may contain NaN, see `arrays.packing`.
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("parameters", "cv_results_")
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
 
@@ -62,6 +73,9 @@ class Model(BaseEstimator):
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         raise NotImplementedError(f"{type(self).__name__} must implement _check_targets")
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        raise NotImplementedError(f"{type(self).__name__} must implement _relabelled")
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
@@ -84,15 +98,7 @@ class Model(BaseEstimator):
         check_is_fitted(self, "predictor_")
         check_parameters(self)
         rows = self._training_rows()
-        targets = relabelled(
-            self._targets,
-            index,
-            y,
-            rows.X,
-            unlabeled=self.unlabeled,
-            class_weight=getattr(self, "class_weight", None),
-        )
-        return self._fit(rows, targets, refit=True)
+        return self._fit(rows, self._relabelled(rows, index, y), refit=True)
 
     def _labelled_part(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return the labelled rows with their labels and weights, for `score`."""
@@ -117,21 +123,21 @@ class Model(BaseEstimator):
         return rows, self._check_targets(rows, y, sample_weight)
 
     def _check_rows(self, X: Any) -> Rows:
-        """Return training rows, checked."""
+        """Return training rows, checked, in units in which the model can compute with them."""
         rows = check_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(rows.X, self._square_dtype)
-        return rows
+        units = units_of(self, rows.X, Extent.of(rows.X))
+        rows = rows.in_units(units, in_tiles=self._row_dtype == ROW_DTYPE)
+        return rows.kept(X) if self._keeps_rows else rows
 
     def _new_rows(self, X: Any) -> Any:
-        """Return rows to predict, checked."""
+        """Return rows to predict, checked, in the units of the training rows."""
         X = check_new_rows(self, X, dtype=self._row_dtype)
-        check_magnitude(X, self._square_dtype)
-        return X
+        return getattr(self, "_units", SAME_UNITS).apply_new(X)
 
     def _training_rows(self) -> Rows:
         """Return the rows of the last fit."""
-        names = getattr(self, "feature_names_in_", None)
-        return Rows(self._kept_rows(), self.n_features_in_, names)
+        names, units = getattr(self, "feature_names_in_", None), getattr(self, "_units", SAME_UNITS)
+        return Rows(self._kept_rows(), self.n_features_in_, names, units)
 
     def _kept_rows(self) -> Any:
         """Return what is kept of the training rows."""
@@ -141,6 +147,11 @@ class Model(BaseEstimator):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
+        attributes |= solution.attributes
+        linear = getattr(attributes.get("kernel_"), "is_linear", False)
+        if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
+            shift = attributes["coef_"] @ rows.units.origin
+            attributes["intercept_"] = attributes["intercept_"] - shift
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
@@ -148,7 +159,6 @@ class Model(BaseEstimator):
             n_iter_=solution.result.n_iter,
             _targets=targets,
             **attributes,
-            **solution.attributes,
         )
 
     def _replace_fitted(self, **attributes: Any) -> Self:
@@ -226,7 +236,8 @@ class Classifier(ClassifierMixin, Model):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+            Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
+            are not used, except by `S3VC`.
 
         Returns
         -------
@@ -237,6 +248,11 @@ class Classifier(ClassifierMixin, Model):
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         return class_targets(
             y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_classes(
+            self._targets, index, y, unlabeled=self.unlabeled, class_weight=self.class_weight
         )
 
     def _set_fitted(
@@ -322,7 +338,7 @@ class Regressor(RegressorMixin, Model):
         y : array of shape (n,)
             Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the rows with a target; others are not used.
+            Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
         -------
@@ -331,7 +347,19 @@ class Regressor(RegressorMixin, Model):
         return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        return quantity_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_quantities(
+            self._targets, index, y, rows.X, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    @property
+    def _is_centred(self) -> bool:
+        """Whether targets are centred: not in a model without an intercept."""
+        return bool(getattr(self, "fit_intercept", True))
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any

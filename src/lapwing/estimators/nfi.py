@@ -49,7 +49,7 @@ class NFIClassifier(Classifier):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_manifold : float or "scale", default="scale"
@@ -136,7 +136,6 @@ class NFIClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    _square_dtype = "own"
     _checks = {
         "epsilon": check_positive,
         "kernel": check_kernel_of_any_rows,

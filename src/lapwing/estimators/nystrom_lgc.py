@@ -48,7 +48,7 @@ class NystromLGCClassifier(Classifier):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest landmark (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     class_prior : {None, "labeled", "equal"}, dict or array, default=None
@@ -128,7 +128,6 @@ class NystromLGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
-    _square_dtype = "own"
     _checks = {"kernel": check_kernel_of_any_rows}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..arrays.blocks import RowBlocks
+from ..arrays.blocks import RowBlocks, row_checksum
+from ..arrays.row_units import RowsInUnits, safe_precision
 from ..plan.base import Plan
 from ..plan.points import plan_prototypes
 from ..solvers.driver import SolverResult
@@ -38,7 +39,7 @@ from ..spaces.prototypes import (
 from .kernel_choice import resolve_local_kernel
 from .parameters import draw_seed, is_word
 from .row_source import RowSource
-from .run import Solution, direct_result
+from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
 
 
@@ -78,10 +79,19 @@ class KeptRows:
         The rows.
     sums : PrototypeSums
         Their sums.
+    checksum : tuple or None
+        Of the rows at the time of the fit: a copy of them would take the memory that prototypes
+        save.
     """
 
     X: Any
     sums: PrototypeSums
+    checksum: tuple | None = None
+
+    @classmethod
+    def of(cls, X: Any, sums: PrototypeSums) -> KeptRows:
+        """Return the rows as they are now."""
+        return cls(X, sums, _checksum(X))
 
 
 def fit_prototypes(
@@ -109,16 +119,19 @@ def fit_prototypes(
         X_l = source.rows.X[targets.index]
     weight = _label_weight(settings, sums, targets)
     coef, held_out = _solve(settings, sums, sums.similarities(X_l), targets, weight)
-    predictor = PrototypeMixture(sums.similarities, coef)
-    values = _values_of_all(predictor, source.blocks, targets)
+    mixture = PrototypeMixture(sums.similarities, coef)
+    values = _values_of_all(mixture, source.blocks, targets)
     attributes = {
         "prototypes_": sums.similarities.points,
         "landmarks_": sums.landmarks,
         "kernel_": sums.similarities.kernel,
-        "coef_": coef.T,
+        "coef_": targets.scale * coef.T,
         "reg_labeled_": weight,
-        "_kept": KeptRows(source.rows.X, sums) if source.labels is None else None,
+        "_kept": KeptRows.of(source.rows.X, sums) if source.labels is None else None,
     }
+    if targets.classes is None:
+        attributes["intercept_"] = np.array([targets.level])
+    predictor, held_out = restored_predictor(mixture, targets), targets.restored(held_out)
     result = _result(settings.loss, started, passes)
     return Solution(predictor, result, values, held_out, attributes)
 
@@ -131,7 +144,16 @@ def kept_rows(model: Any) -> Any:
             "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again with "
             "the new labels"
         )
+    if kept.checksum is not None and kept.checksum != _checksum(kept.X):
+        raise ValueError(
+            "the rows have changed since the fit, which keeps no copy of them: fit again with the "
+            "new labels"
+        )
     return kept.X
+
+
+def _checksum(X: Any) -> tuple:
+    return row_checksum(X.X if isinstance(X, RowsInUnits) else X)
 
 
 def state_without_rows(model: Any) -> dict[str, Any]:
@@ -172,7 +194,7 @@ def _sample(
     chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     index = np.union1d(chosen, labelled)
     X = blocks.take(index)
-    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
     X_l = X[np.searchsorted(index, labelled)]
     if weight == 1:
         return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l
@@ -206,7 +228,7 @@ def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targ
     """Return the class codes of all rows, or their predicted targets."""
     tile = tile_rows(len(predictor.coef))
     if targets.classes is None:
-        return blocks.map("targets", predictor.of_tile, tile)
+        return targets.restored(blocks.map("targets", predictor.of_tile, tile))
 
     def codes(X: Any) -> np.ndarray:
         return decisions(predictor.of_tile(X)).astype(np.int32)

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, check_parameters, one_of
 from .pvm import fit_prototypes, kept_rows, state_without_rows
-from .row_source import ROW_DTYPE, rows_in_blocks, source_of
-from .rows import Rows
+from .row_source import rows_in_blocks, source_of
+from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
 
@@ -45,7 +43,7 @@ class PVMClassifier(Classifier):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_labeled : float or "scale", default="scale"
@@ -149,7 +147,7 @@ class PVMClassifier(Classifier):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
-    _square_dtype = np.float64  # in which tiles are computed
+    _keeps_rows = False
     _checks = {"kernel": check_kernel_of_any_rows, "loss": one_of("squared", "hinge")}
 
     def fit_blocks(self, blocks: Any) -> Self:

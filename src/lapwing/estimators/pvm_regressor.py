@@ -11,8 +11,8 @@ import numpy as np
 from .model import Regressor
 from .parameters import check_kernel_of_any_rows, check_parameters
 from .pvm import fit_prototypes, kept_rows, state_without_rows
-from .row_source import ROW_DTYPE, rows_in_blocks, source_of
-from .rows import Rows
+from .row_source import rows_in_blocks, source_of
+from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
 
@@ -20,11 +20,13 @@ from .targets import Targets
 class PVMRegressor(Regressor):
     r"""Prototype vector machine for regression, with targets of few rows.
 
-    The function is a mixture of the values of k prototypes, f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph
-    of all rows is one of low rank, as in `PVMClassifier`; they minimise
+    The function is the mean ȳ of the targets plus a mixture of the values of k prototypes,
+    ȳ + f(x), f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph of all rows is one of low rank, as in
+    `PVMClassifier`; they minimise
 
-        fᵀSf + C₁ Σ_labelled (y - f)² + C₂ Σ_unlabelled f².
+        fᵀSf + C₁ Σ_labelled (y - ȳ - f)² + C₂ Σ_unlabelled f².
 
+    The model of a·y + b is a times that of y, plus b.
     Time is linear in the rows, and memory does not grow with them.
 
     Parameters
@@ -39,7 +41,7 @@ class PVMRegressor(Regressor):
     gamma : float, "local", "scale" or "median", default="local"
         Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "local" is 6 over the median squared
         distance of the rows to the second nearest prototype (for poly it is "scale"): a graph must
-        join near rows. "scale" is 1 / (n_features · Var X), "median" is 1 / (2 · median distance²).
+        join near rows. "scale" is 1 / Σ Var(column), "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg_labeled : float or "scale", default="scale"
@@ -76,6 +78,8 @@ class PVMRegressor(Regressor):
         The prototypes uᵢ of the graph.
     coef_ : ndarray of shape (n_columns, k)
         The values fⱼ of the prototypes.
+    intercept_ : ndarray of shape (n_columns,)
+        ȳ, the weighted mean of the targets.
     kernel_ : Kernel
         The kernel, with the value of ``gamma``.
     reg_labeled_ : float
@@ -133,7 +137,7 @@ class PVMRegressor(Regressor):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
-    _square_dtype = np.float64  # in which tiles are computed
+    _keeps_rows = False
     _checks = {"kernel": check_kernel_of_any_rows}
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"

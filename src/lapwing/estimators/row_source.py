@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.blocks import Progress, RowBlocks, open_stream
+from ..arrays.row_units import Extent
 from ..messages import ProgressLine
+from .invariance import units_of
 from .labels import labelled_rows
-from .rows import Rows, check_magnitude, check_rows
-
-#: Rows may be of any type of number: tiles are converted as they are read.
-ROW_DTYPE = "numeric"
+from .rows import ROW_DTYPE, Rows, check_rows
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,15 @@ def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
     """Check blocks of rows, and give a source that reads them again."""
     progress, largest = _progress(settings), 0.0
     first: Rows | None = None  # the columns of the first block
+    extents: list[Extent] = []
 
     def check(number: int, pair: Any) -> tuple[Any, np.ndarray]:
         nonlocal first, largest
         rows, values = _check_block(settings, number, pair, first)
         first = replace(rows, X=None)
         largest = max(largest, _row_size(rows.X))
+        if rows.X.shape[0]:
+            extents.append(Extent.of(rows.X))
         return rows.X, values
 
     if progress is not None:
@@ -67,8 +71,10 @@ def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
     with open_stream(blocks, check) as stream:
         if stream.n_rows < 2 or first is None:
             raise ValueError(f"{stream.n_rows} rows in all blocks: there is nothing to fit")
-        rows = replace(first, X=np.empty((stream.n_rows, 0)))  # only the number of rows is used
-        read = RowBlocks(stream.read, stream.n_rows, progress)
+        units = units_of(settings, None, reduce(or_, extents))
+        # Of the rows themselves only the number is used.
+        rows = replace(first, X=np.empty((stream.n_rows, 0)), units=units)
+        read = RowBlocks(lambda: map(units.apply, stream.read()), stream.n_rows, progress)
         yield RowSource(rows, read, largest, _join(stream.labels))
 
 
@@ -88,7 +94,6 @@ def _check_block(
             rows = check_rows(settings, X, least=0, dtype=ROW_DTYPE)
         else:
             rows = replace(first, X=first.check_like(settings, X, least=0, dtype=ROW_DTYPE))
-        check_magnitude(rows.X, np.float64)  # in which tiles are computed
         values = np.full(rows.X.shape[0], None)
         if y is not None:
             values, _ = labelled_rows(y, settings.unlabeled)

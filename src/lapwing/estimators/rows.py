@@ -1,9 +1,14 @@
-"""Rows as users give them: checked as scikit-learn does, without changing the estimator."""
+"""Rows as users give them: checked as scikit-learn does, without changing the estimator.
+
+The one door through which rows enter: what a fit keeps of them is its own, in units in which it can
+compute with them.
+"""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+import mmap
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +16,14 @@ import scipy.sparse as sp
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..arrays.blocks import without_repeats
-from ..graphs.neighbors import LARGEST_VALUE
+from ..arrays.blocks import canonical_rows
+from ..arrays.row_units import SAME_UNITS, RowsInUnits, RowUnits
 
 FLOATS = (np.float64, np.float32)
+#: Rows may be of any type of number: tiles are converted as they are read.
+ROW_DTYPE = "numeric"
+#: Smallest positive weight of a row; the largest is its reciprocal. Squares of ratios are finite.
+_LEAST_WEIGHT = 1e-75
 
 
 @dataclass(frozen=True)
@@ -29,17 +38,39 @@ class Rows:
         d.
     names : ndarray of str or None
         Names of the columns, where they have any.
+    units : RowUnits
+        The units of X, and of new rows.
     """
 
     X: Any
     n_features: int
     names: np.ndarray | None = None
+    units: RowUnits = SAME_UNITS
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes that scikit-learn reads."""
+        """Fitted attributes that scikit-learn reads, and the units of extreme rows."""
         named = {} if self.names is None else {"feature_names_in_": self.names}
-        return {"n_features_in_": self.n_features, **named}
+        units = {} if self.units.identical else {"_units": self.units}
+        return {"n_features_in_": self.n_features, **named, **units}
+
+    def in_units(self, units: RowUnits, *, in_tiles: bool = False) -> Rows:
+        """Return the rows in these units; ``in_tiles`` converts dense ones as they are read."""
+        if in_tiles and not sp.issparse(self.X):
+            X = self.X if units.identical else RowsInUnits(self.X, units)
+            return replace(self, X=X, units=units)
+        return replace(self, X=units.apply(self.X), units=units)
+
+    def kept(self, given: Any) -> Rows:
+        """Return rows that do not change when the user's object does.
+
+        Rows in a memory map are used where they are.
+        """
+        if isinstance(self.X, RowsInUnits):
+            inner = replace(self, X=self.X.X).kept(given).X
+            return replace(self, X=replace(self.X, X=inner))
+        shared = _shares_memory(self.X, given) and not _is_mapped(self.X)
+        return replace(self, X=self.X.copy()) if shared else self
 
     def check_like(self, model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:
         """Return other rows, checked for the same columns before the model is fitted."""
@@ -67,6 +98,7 @@ def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -
 
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
+    _refuse_dates(X)
     X = validate_data(
         model,
         X,
@@ -75,29 +107,59 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
         reset=reset,
         ensure_min_samples=least,
     )
-    return without_repeats(X)
+    return canonical_rows(X)
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse dates and durations, whose numbers depend on the unit in which they are stored."""
+    types = getattr(X, "dtypes", None)  # of the columns of a table
+    types = [getattr(X, "dtype", None)] if types is None else list(types)
+    if any(getattr(one, "kind", None) in ("m", "M") for one in types):
+        raise ValueError(
+            "X holds dates or durations (datetime64, timedelta64): convert them to numbers, for "
+            "example to days, (X - X.min()) / np.timedelta64(1, 'D')"
+        )
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return one non-negative weight per row."""
+    """Return one weight per row, zero or of a size with which solvers can compute."""
     try:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold one finite number per row: {error}") from error
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative")
+    check_weight_range("sample_weight", weights)
     return weights
 
 
-def check_magnitude(X: Any, dtype: Any) -> None:
-    """Refuse rows whose squares overflow in a precision: "own" for theirs, None for no limit."""
-    values = X.data if sp.issparse(X) else X
-    if dtype is None or values.dtype.kind != "f":
-        return
-    largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
-    limit = np.finfo(values.dtype if isinstance(dtype, str) else dtype).max
-    if largest > LARGEST_VALUE or largest**2 > 1e-3 * float(limit):
+def _shares_memory(X: Any, given: Any) -> bool:
+    """Return whether rows may be stored in the memory of the object they were read from."""
+    if not (isinstance(given, np.ndarray) or sp.issparse(given)):
+        return not isinstance(given, (list, tuple))  # tables and tensors may share theirs
+    pairs = zip(_arrays(X), _arrays(given), strict=False)
+    return any(np.may_share_memory(one, other) for one, other in pairs)
+
+
+def _arrays(X: Any) -> tuple[np.ndarray, ...]:
+    if not sp.issparse(X):
+        return (X,)
+    return tuple(getattr(X, name) for name in ("data", "indices", "indptr") if hasattr(X, name))
+
+
+def _is_mapped(X: Any) -> bool:
+    """Return whether an array is a view of a memory map."""
+    while isinstance(X, np.ndarray):
+        X = X.base
+    return isinstance(X, mmap.mmap)
+
+
+def check_weight_range(name: str, weights: np.ndarray) -> None:
+    """Refuse positive weights whose squares or reciprocals would overflow in a solver."""
+    extreme = weights[(weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > 1.0 / _LEAST_WEIGHT))]
+    if len(extreme):
         raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow: rescale X, for example "
-            "with sklearn.preprocessing.StandardScaler"
+            f"{name} holds {extreme[0]:.1e}: weights must be zero or between {_LEAST_WEIGHT:.0e} "
+            f"and {1.0 / _LEAST_WEIGHT:.0e}. Multiply all of them by one factor, or set those that "
+            "should not count to zero"
         )

@@ -6,14 +6,20 @@ Which rows are labelled, and what may be a class, is the matter of `labels`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
+from ..messages import warn
 from .labels import check_new_classes, encode_classes, labelled_rows, listed
-from .rows import check_weights
+from .rows import check_weight_range, check_weights
+
+#: Smallest deviation of quantities from their level whose square is a normal number.
+_LEAST_SPREAD = 1e-150
+#: Rounding of quantities relative to their deviation at which users are warned.
+_FEW_DIGITS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,15 @@ class Targets:
         The labelled rows of positive weight.
     values : ndarray of shape (l, c)
         What solvers fit: ±1 for each class against the rest (one column for two classes), or the
-        quantities.
+        quantities less ``level``, divided by ``scale``.
     weights : ndarray of shape (l,)
         Weights of their losses: that of the row times that of its class.
+    level, scale : float
+        Weighted mean and standard deviation of the quantities of ``index``. The level is 0 for a
+        model without an intercept, the scale is 1 if it would be 0, and classes have 0 and 1.
     """
+
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("given",)
 
     classes: np.ndarray | None
     given: np.ndarray
@@ -43,6 +54,12 @@ class Targets:
     index: np.ndarray
     values: np.ndarray
     weights: np.ndarray
+    level: float = 0.0
+    scale: float = 1.0
+
+    def restored(self, values: np.ndarray) -> np.ndarray:
+        """Return values of a solver in the units of y: level + scale·values."""
+        return values if self.classes is not None else self.level + self.scale * values
 
     @property
     def labelled(self) -> np.ndarray:
@@ -94,6 +111,7 @@ def _coded_targets(
     if class_weight is not None:
         of_class = compute_class_weight(class_weight, classes=classes, y=classes[given[labelled]])
     weights = row_weights[labelled] * of_class[given[labelled]]
+    check_weight_range("the product of sample_weight and class_weight", weights)
     index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
     if len(np.unique(given[index])) < 2:
         raise ValueError(
@@ -105,8 +123,14 @@ def _coded_targets(
     return Targets(classes, given, row_weights, index, signs, weights)
 
 
-def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> Targets:
-    """Return the targets of a regressor for checked rows X."""
+def quantity_targets(
+    y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, centred: bool
+) -> Targets:
+    """Return the targets of a regressor for checked rows X.
+
+    Solvers get them with mean zero, if ``centred``, and standard deviation one. What they compute
+    is then the same for y and for a·y + b, whatever the level and the unit of y.
+    """
     given = numeric_targets(y, unlabeled)
     _check_length(given, X)
     row_weights = check_weights(sample_weight, X)
@@ -115,7 +139,38 @@ def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> T
         raise ValueError(
             "no row has a target and a positive weight: give the target of at least one row"
         )
-    return Targets(None, given, row_weights, index, given[index][:, None], row_weights[index])
+    known, weights = given[index], row_weights[index]
+    level, scale = _level_and_scale(known, weights, centred=centred)
+    values = ((known - level) / scale)[:, None]
+    return Targets(None, given, row_weights, index, values, weights, level, scale)
+
+
+def _level_and_scale(
+    known: np.ndarray, weights: np.ndarray, *, centred: bool
+) -> tuple[float, float]:
+    """Return the level and the scale of quantities, see `Targets`."""
+    weights = weights / weights.max()
+    weights = weights / weights.sum()
+    lowest = float(known.min())
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        # Differences from one of them: equal targets have exactly this level.
+        level = lowest + float(weights @ (known - lowest)) if centred else 0.0
+        largest = float(np.abs(known - level).max())
+    if largest == 0.0:
+        return level, 1.0
+    if not _LEAST_SPREAD <= largest <= 1.0 / _LEAST_SPREAD:
+        raise ValueError(
+            f"the targets in y range from {lowest:.1e} to {known.max():.1e}, and squares of their "
+            "differences are outside the range of double precision: rescale y"
+        )
+    scale = largest * float(np.sqrt(weights @ ((known - level) / largest) ** 2))
+    size = float(np.abs(known).max())
+    if centred and np.finfo(float).eps * size > _FEW_DIGITS * scale:
+        warn(
+            f"the targets in y differ by {scale:.1e} around {level:.6g}, and double precision "
+            "keeps less than three digits of that: subtract a constant before y is rounded"
+        )
+    return level, scale
 
 
 def _check_length(values: np.ndarray, X: Any) -> None:
@@ -136,10 +191,10 @@ def numeric_targets(y: Any, marker: Any) -> np.ndarray:
     return numbers
 
 
-def relabelled(
-    targets: Targets, index: Any, y: Any, X: Any, *, unlabeled: Any, class_weight: Any = None
+def relabelled_quantities(
+    targets: Targets, index: Any, y: Any, X: Any, *, unlabeled: Any, centred: bool
 ) -> Targets:
-    """Return the targets after some rows were given other labels, or none.
+    """Return the targets of a regressor after some rows were given other quantities, or none.
 
     Parameters
     ----------
@@ -148,18 +203,29 @@ def relabelled(
     index : array of int or bool
         Rows, as numbers or as a mask of all rows.
     y : array of the same length
-        Their labels or quantities; ``unlabeled``, None, NaN and ``pd.NA`` remove what they had.
+        Their quantities; ``unlabeled``, None, NaN and ``pd.NA`` remove what they had.
     X : array or CSR matrix
         All rows.
-    unlabeled, class_weight : object
-        Parameters of the estimator.
+    unlabeled : object
+        Parameter of the estimator.
+    centred : bool
+        Whether the model has an intercept, see `quantity_targets`.
     """
-    y = y if np.ndim(y) > 0 else [y]
     rows, given = _row_numbers(index, len(targets.given)), targets.given.copy()
-    if targets.classes is None:
-        given[rows] = _one_for_each(rows, numeric_targets(y, unlabeled))
-        return quantity_targets(given, X, targets.row_weights, unlabeled=np.nan)
-    values, labelled = labelled_rows(y, unlabeled)
+    given[rows] = _one_for_each(rows, numeric_targets(_column(y), unlabeled))
+    return quantity_targets(given, X, targets.row_weights, unlabeled=np.nan, centred=centred)
+
+
+def relabelled_classes(
+    targets: Targets, index: Any, y: Any, *, unlabeled: Any, class_weight: Any
+) -> Targets:
+    """Return the targets of a classifier after some rows were given other labels, or none.
+
+    The parameters are those of `relabelled_quantities`, and ``class_weight`` of the estimator.
+    """
+    assert targets.classes is not None
+    rows, given = _row_numbers(index, len(targets.given)), targets.given.copy()
+    values, labelled = labelled_rows(_column(y), unlabeled)
     known = check_new_classes(values[labelled], targets.classes, unlabeled)
     classes = np.unique(np.concatenate([targets.classes, known]))
     codes = np.full(len(values), -1)
@@ -175,6 +241,11 @@ def relabelled(
         )
     given[given >= 0] = np.searchsorted(used, given[given >= 0])
     return _coded_targets(classes[used], given, targets.row_weights, class_weight)
+
+
+def _column(y: Any) -> Any:
+    """Return labels of several rows, also where a user gives the label of one row as it is."""
+    return y if np.ndim(y) > 0 else [y]
 
 
 def _row_numbers(index: Any, n: int) -> np.ndarray:

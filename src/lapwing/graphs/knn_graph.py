@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import logging
 import numbers
-import zlib
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -20,7 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..arrays.blocks import without_repeats
+from ..arrays.blocks import canonical_rows, row_checksum
+from ..arrays.row_units import Extent, RowUnits, choose_units, largest_value
 from ..messages import warn
 from ..operators.base import Operator
 from ..operators.sparse import PowerOperator, SparseOperator
@@ -132,8 +132,9 @@ class KNNGraph(BaseEstimator):
             The fitted graph itself.
         """
         self._check_parameters()
-        X = without_repeats(validate_data(self, X, **input_rules(self.metric)))
-        n = X.shape[0]
+        X = canonical_rows(validate_data(self, X, **input_rules(self.metric)))
+        units = self._units(X)
+        X, n = units.apply(X), X.shape[0]
         k = min(int(self.n_neighbors), n - 1)
         if k < self.n_neighbors:
             logger.info("n_neighbors=%d but X has %d rows: %d used", self.n_neighbors, n, k)
@@ -142,8 +143,10 @@ class KNNGraph(BaseEstimator):
             distances, indices = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.intp)
         else:
             distances, indices = nearest_neighbors(X, k, self.metric, self.backend_)
-        weights = self._edge_weights(X, distances, indices)
-        self._store(symmetric_affinity(indices, weights), checksum=_checksum(X))
+        # Squared distances are linear in a Gram matrix.
+        power = units.exponent // 2 if self.metric == "precomputed" else units.exponent
+        weights = self._edge_weights(X, distances, indices, power)
+        self._store(symmetric_affinity(indices, weights), checksum=row_checksum(X))
         return self
 
     @classmethod
@@ -197,8 +200,8 @@ class KNNGraph(BaseEstimator):
             return False
         if self._checksum is None:
             return (X.shape[0] if hasattr(X, "shape") else len(X)) == self.n_samples_
-        X = without_repeats(check_array(X, **input_rules(self.metric)))
-        return _checksum(X) == self._checksum
+        X = canonical_rows(check_array(X, **input_rules(self.metric)))
+        return row_checksum(self._units(X).apply(X)) == self._checksum
 
     def eigenpairs(self, k: int, tol: float = 1e-2) -> tuple[np.ndarray, np.ndarray]:
         """The k smallest eigenvalues of the Laplacian L, with their eigenvectors.
@@ -259,18 +262,29 @@ class KNNGraph(BaseEstimator):
         self._checksum = checksum
         self._fitted_params = self.get_params(deep=False)
 
-    def _edge_weights(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    def _units(self, X: Any) -> RowUnits:
+        """The units in which the graph of these rows is built; it is the same in all units."""
+        by_differences = self.metric == "euclidean" and self.weights != "cosine"
+        extent = Extent.of(X) if by_differences else Extent(largest_value(X))
+        return choose_units(extent, any_scale=True, any_origin=by_differences)
+
+    def _edge_weights(
+        self, X: Any, distances: np.ndarray, indices: np.ndarray, power: int
+    ) -> np.ndarray:
+        """Weights of the edges; the distances are 2**power times those of the user's rows."""
         self.bandwidth_ = None
         if self.weights == "binary":
             return np.ones_like(distances)
         if self.weights == "heat":
             if self.metric == "cosine":
-                distances = np.sqrt(2 * distances)
+                distances, power = np.sqrt(2 * distances), 0
             if self.bandwidth == "mean":
-                self.bandwidth_ = float(distances.mean()) if distances.size else 0.0
+                bandwidth = float(distances.mean()) if distances.size else 0.0
+                self.bandwidth_ = float(np.ldexp(bandwidth, -power))
             else:
                 self.bandwidth_ = float(self.bandwidth)
-            return heat_weights(distances, self.bandwidth_)
+                bandwidth = float(np.ldexp(self.bandwidth_, power))
+            return heat_weights(distances, bandwidth)
         if self.metric == "cosine":
             return np.clip(1 - distances, 0, 1)
         s = X.diagonal().astype(float) if self.metric == "precomputed" else squared_norms(X)
@@ -325,9 +339,3 @@ class KNNGraph(BaseEstimator):
         tags.input_tags.sparse = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def _checksum(X: Any) -> tuple:
-    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    sums = tuple(zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data) for part in parts)
-    return X.shape, str(X.dtype), sums

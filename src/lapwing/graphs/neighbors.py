@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from ..arrays.row_units import Extent, choose_units, largest_value
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .exact_search import exact_neighbors, exact_rows, k_smallest
 from .points import Points, squared_norms
@@ -22,7 +23,6 @@ logger = logging.getLogger(__name__)
 METRICS = ("euclidean", "cosine", "precomputed")
 BACKENDS = ("auto", "exact", "approximate")
 APPROXIMATE_ROWS = 100_000  # where both searches take about the same time with 784 columns
-LARGEST_VALUE = 1e150  # squares of larger values overflow
 
 
 def nearest_neighbors(
@@ -66,27 +66,23 @@ def nearest_neighbors(
         raise ValueError(
             f"k must be at least 1 and less than the number of rows ({X.shape[0]}), got {k}."
         )
+    units = choose_units(Extent(largest_value(X)), any_scale=True, any_origin=False)
+    X = units.apply(X)
     if metric == "precomputed":
-        return _gram_neighbors(X, k)
+        distances, index = _gram_neighbors(X, k)
+        return np.ldexp(distances, -units.exponent // 2), index
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format or not X.data.all():
             X = X.copy()
             X.sum_duplicates()
             X.eliminate_zeros()
-    values = X.data if sp.issparse(X) else X
-    largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))
-    if largest > LARGEST_VALUE:
-        raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares overflow. Rescale X, for example "
-            "with sklearn.preprocessing.StandardScaler."
-        )
     approximate = resolve_backend(X, metric, backend) == "approximate"
     search = _approximate if approximate else exact_neighbors
     if metric == "cosine":
         return _cosine_neighbors(X, k, search)
     squared, index = search(Points(X), k)
-    return np.sqrt(squared), index
+    return np.ldexp(np.sqrt(squared), -units.exponent), index
 
 
 def input_rules(metric: str) -> dict[str, Any]:
@@ -146,16 +142,20 @@ def _approximate(points: Points, k: int) -> tuple[np.ndarray, np.ndarray]:
     )
     rows = np.arange(n)
     centre = points.dense(slice(0, min(n, 1024))).mean(axis=0)
+    power = -int(np.frexp(largest_value(points.X))[1])  # squares do not overflow in float32
+
+    def rounded(part: slice) -> np.ndarray:
+        return np.ldexp(points.dense(part) - centre, power).astype(np.float32)
+
     for part in row_blocks(n, 8192):
         # One thread, so that the index, and with it the graph, depends on the data only.
-        block = (points.dense(part) - centre).astype(np.float32)
-        index.add(rows[part], block, threads=1)
+        index.add(rows[part], rounded(part), threads=1)
 
     enough = np.empty(n, dtype=bool)
     squared = np.empty((n, k))
     neighbors = np.empty((n, k), dtype=np.intp)
     for part in row_blocks(n, 8192):
-        block = (points.dense(part) - centre).astype(np.float32)
+        block = rounded(part)
         found = index.search(block, wanted, threads=n_threads())
         keys = found.keys.reshape(len(block), -1).astype(np.intp)
         counts = np.asarray(found.counts).reshape(-1)

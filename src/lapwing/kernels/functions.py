@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from ..arrays.row_units import column_variances
+
 #: Number of evenly spaced rows from which medians are computed.
 _MEDIAN_ROWS = 1000
 #: Variances and squared distances below this value are treated as zero.
@@ -232,8 +234,8 @@ class CallableKernel(Kernel):
 def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
     """Return ``gamma`` as a number.
 
-    ``"scale"`` is 1 / (n_features · Var X). ``"median"`` is 1 / (2·m²), where m is the median
-    distance between distinct rows among at most 1000 evenly spaced ones.
+    ``"scale"`` is 1 over the sum of the variances of the columns. ``"median"`` is 1 / (2·m²), where
+    m is the median distance between distinct rows among at most 1000 evenly spaced ones.
     """
     if not isinstance(gamma, str):
         value = float(gamma)
@@ -241,12 +243,8 @@ def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
             raise ValueError(f"gamma must be positive and finite, got {gamma!r}")
         return value
     if gamma == "scale":
-        if sp.issparse(X):
-            mean = X.mean()
-            variance = float(np.square(X.data).sum()) / (X.shape[0] * X.shape[1]) - mean**2
-        else:
-            variance = float(np.var(X, dtype=np.float64))
-        return 1.0 / (X.shape[1] * variance) if X.shape[1] * variance > _TINY else 1.0
+        variance = float(column_variances(X).sum())
+        return 1.0 / variance if variance > _TINY else 1.0
     if gamma == "median":
         some = _spread_rows(X)
         rows = GaussianKernel(1.0, _center(X)).prepare(some)

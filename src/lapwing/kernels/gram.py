@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays.memory import require_memory
+from ..arrays.row_units import single_precision_holds
 from ..arrays.threads import map_blocks, row_blocks
 from ..operators.base import Operator
 from ..operators.dense import TILE, DenseOperator, TileOperator
@@ -102,4 +103,5 @@ def _tiles(kernel: Kernel, rows: PreparedRows, ridge: float) -> Callable[[int, i
 
 def single_precision_suffices(kernel: Kernel, rows: PreparedRows) -> bool:
     """Return whether kernel values computed in float32 keep about six digits."""
-    return kernel.single_precision_error(rows) < _SINGLE_ERROR
+    in_range = single_precision_holds(rows.data)
+    return in_range and kernel.single_precision_error(rows) < _SINGLE_ERROR

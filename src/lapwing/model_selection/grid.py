@@ -31,7 +31,7 @@ from ..estimators.parameters import (
     each,
     is_word,
 )
-from ..estimators.run import Solution, WarmStart, held_out_values, run_solver
+from ..estimators.run import Solution, WarmStart, held_out_values, restored_steps, run_solver
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
@@ -318,7 +318,8 @@ def _fit_cell(
     used = np.max(settings.reg_manifold) > 0
     consequence = "their predictions rest on the kernel alone" if used else ""
     reach = label_reach(grid.graph.component_, index, consequence)
-    step, result = run_solver(settings, "grid", iter([step]), step.iteration + 1)
+    steps = restored_steps(iter([step]), problem.targets)
+    step, result = run_solver(settings, "grid", steps, step.iteration + 1)
     f = replace(step.function, coef=grid.basis.coef_of(step.function.coef))
     predictor, attributes = kernel_model(kernel, X, f, centres)
     attributes |= {

@@ -27,7 +27,7 @@ class LapRLSClassifierCV(Classifier):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale", "median", or a sequence of these, default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²). Each value of a sequence is tried, and costs a grid
         of its own.
     degree, coef0 : float, default=3 and 0

@@ -29,7 +29,7 @@ class LapRLSRegressorCV(Regressor):
     kernel : {"rbf", "linear", "poly", "cosine", "precomputed"} or callable, default="rbf"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale", "median", or a sequence of these, default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / (n_features · Var X),
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
         "median" is 1 / (2 · median distance²). Each value of a sequence is tried, and costs a grid
         of its own.
     degree, coef0 : float, default=3 and 0
@@ -100,6 +100,12 @@ class LapRLSRegressorCV(Regressor):
         Status, message, certified gap, passes and history of the solver.
     n_iter_ : int
         Iterations of the solver.
+
+    Notes
+    -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
 
     References
     ----------

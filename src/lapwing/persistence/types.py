@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .. import estimators
 from ..arrays.duplicates import RowIndex
+from ..arrays.row_units import RowsInUnits, RowUnits
 from ..estimators.margin import MarginStart
 from ..estimators.nystrom_lgc import NystromSystem
 from ..estimators.pvm import KeptRows, PrototypeSums
@@ -59,6 +60,8 @@ register(
     NystromSystem,
     PathFunctions,
     PrototypeSums,
+    RowUnits,
+    RowsInUnits,
     SolutionPath,
     SolverResult,
     Targets,

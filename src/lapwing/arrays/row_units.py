@@ -1,0 +1,262 @@
+"""Units in which rows of extreme values are computed with, and the refusal of what has none.
+
+Squares and inner products of values such as 1e200 or 1e-200 leave the range of double precision,
+and those of a column near 1e9 lose the digits of all others. Such rows enter as (x − origin)·2ᵉ,
+which changes nothing that a model learns if it is indifferent to the unit and the origin of its
+rows. Ordinary rows are left as they are. Knows neither models nor kernels: whether they are
+indifferent is told by the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from .packing import expect, expect_finite
+from .threads import row_blocks
+
+#: Largest absolute values of ordinary rows, whose fourth powers are in range.
+ORDINARY = (1e-50, 1e50)
+#: The same for rows in single precision, of which others are converted to double precision.
+_ORDINARY_SINGLE = (1e-10, 1e10)
+#: Largest value of rows to predict; squares of larger ones overflow.
+_MOST = 1e150
+#: A column whose level is above this multiple of the widest range of a column gets an origin.
+_FAR = 1e3
+#: Below this ratio of the spread of rows to their level, inner products do not show the spread.
+_LEAST_SPREAD = 1e-6
+#: A column that holds fewer different values than this in its precision is rounding.
+_LEAST_VALUES = 8
+#: Numbers that are read at a time.
+_BLOCK = 1_000_000
+
+
+@dataclass(frozen=True)
+class RowUnits:
+    """Rows enter as (x − origin)·2ᵉ.
+
+    Attributes
+    ----------
+    exponent : int
+        e; 0 for ordinary rows.
+    origin : ndarray of shape (d,) or None
+        Subtracted from dense rows; None for zero.
+    """
+
+    exponent: int = 0
+    origin: np.ndarray | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether rows are left as they are."""
+        return self.exponent == 0 and self.origin is None
+
+    def apply(self, X: Any) -> Any:
+        """Return checked rows in these units: X itself where they are those of X."""
+        X = safe_precision(X)
+        if self.identical:
+            return X
+        if self.origin is not None:
+            X = X.toarray() if sp.issparse(X) else X
+            X = X - self.origin.astype(X.dtype if X.dtype.kind == "f" else np.float64)
+        return _times_power(X, self.exponent)
+
+    def apply_new(self, X: Any) -> Any:
+        """Return rows to predict in these units, or refuse what overflows in them."""
+        with np.errstate(over="ignore"):
+            found = self.apply(X)
+        if not largest_value(found) <= _MOST:
+            refuse(
+                f"holds values up to {largest_value(X):.1e}, whose squares overflow in the unit of "
+                "the training rows"
+            )
+        return found
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that make no sense."""
+        expect(abs(self.exponent) < 1200)
+        expect_finite(self.origin)
+
+
+#: The units of ordinary rows.
+SAME_UNITS = RowUnits()
+
+
+@dataclass(frozen=True)
+class RowsInUnits:
+    """Dense rows that are converted as they are read, so that a memory map stays in its file.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        The rows as they were given.
+    units : RowUnits
+        In which they are read.
+    """
+
+    X: Any
+    units: RowUnits
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and columns."""
+        return self.X.shape
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return some rows, in these units."""
+        return self.units.apply(self.X[rows])
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The smallest and the largest value of each column, as far as they are known.
+
+    Attributes
+    ----------
+    largest : float
+        The largest absolute value.
+    low, high : ndarray of shape (d,) or None
+        The ends of the columns; None for sparse rows.
+    eps : float
+        Relative distance of two numbers in the precision of the rows.
+    """
+
+    largest: float
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    eps: float = float(np.finfo(np.float64).eps)
+
+    @classmethod
+    def of(cls, X: Any) -> Extent:
+        """Return the extent of checked rows. Cost: one pass over them."""
+        if sp.issparse(X) or 0 in X.shape:
+            return cls(largest_value(X))
+        blocks = [X[rows] for rows in row_blocks(X.shape[0], max(1, _BLOCK // X.shape[1]))]
+        low = np.min([block.min(axis=0) for block in blocks], axis=0).astype(np.float64)
+        high = np.max([block.max(axis=0) for block in blocks], axis=0).astype(np.float64)
+        largest = float(np.maximum(-low, high).max())
+        eps = np.finfo(X.dtype).eps if X.dtype.kind == "f" else 0.0
+        return cls(largest, low, high, float(eps))
+
+    def __or__(self, other: Extent) -> Extent:
+        """Return the extent of both rows."""
+        largest = max(self.largest, other.largest)
+        if self.low is None or other.low is None or self.high is None or other.high is None:
+            return Extent(largest)
+        ends = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Extent(largest, *ends, max(self.eps, other.eps))
+
+
+def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUnits:
+    """Return the units in which rows of this extent enter, or refuse the rows.
+
+    Parameters
+    ----------
+    extent : Extent
+        Of all training rows.
+    any_scale, any_origin : bool
+        Whether what is computed does not depend on the scale of the rows, or on their origin.
+    """
+    origin, largest = None, extent.largest
+    if extent.low is not None and extent.high is not None:
+        exponent = _exponent(largest)  # such that nothing below overflows
+        low, high = np.ldexp(extent.low, exponent), np.ldexp(extent.high, exponent)
+        ranges, levels = high - low, np.maximum(np.abs(low), np.abs(high))
+        widest = int(ranges.argmax())
+        if 0 < ranges[widest] < _LEAST_VALUES * extent.eps * levels[widest]:
+            level, spread = np.ldexp([levels[widest], ranges[widest]], -exponent)
+            refuse(f"holds a column near {level:.1e} whose values differ by {spread:.1e} at most")
+        far = levels > _FAR * ranges[widest]
+        if any_origin and ranges[widest] > 0 and far.any():
+            origin = np.where(far, np.ldexp(low + ranges / 2.0, -exponent), 0.0)
+            largest = float(np.ldexp(np.where(far, ranges, levels).max(), -exponent))
+    if largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]:
+        return RowUnits(0, origin)
+    if not any_scale:
+        refuse(
+            f"holds values up to {largest:.1e}, and the kernel, its gamma or a bandwidth is given "
+            "for rows of another scale"
+        )
+    return RowUnits(_exponent(largest), origin)
+
+
+def check_inner_products(X: Any, extent: Extent) -> None:
+    """Refuse rows whose inner products do not show how the rows differ."""
+    if extent.low is not None and extent.high is not None:
+        spread, level = float((extent.high - extent.low).max()), extent.largest
+    else:
+        spread, level = spread_and_level(X)
+    if 0 < spread < _LEAST_SPREAD * level:
+        refuse(
+            f"holds values near {level:.1e} that differ by {spread:.1e} at most, which inner "
+            "products do not show"
+        )
+
+
+def spread_and_level(X: sp.csr_matrix) -> tuple[float, float]:
+    """Return the standard deviation of sparse rows from their mean, and the largest norm of one."""
+    power = _exponent(largest_value(X))
+    X = _times_power(X.astype(np.float64), power)
+    row_of_value = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = np.bincount(row_of_value, X.data**2, minlength=1)
+    spread, level = np.ldexp(np.sqrt([column_variances(X).sum(), squares.max()]), -power)
+    return float(spread), float(level)
+
+
+def column_variances(X: Any) -> np.ndarray:
+    """Return the variance of each column, from differences from its mean: nothing cancels."""
+    n, d = X.shape
+    if sp.issparse(X):
+        values = X.data.astype(np.float64)
+        mean = np.bincount(X.indices, values, minlength=d) / n
+        stored = np.bincount(X.indices, (values - mean[X.indices]) ** 2, minlength=d)
+        return (stored + (n - np.bincount(X.indices, minlength=d)) * mean**2) / n
+    mean, total = X.mean(axis=0, dtype=np.float64), np.zeros(d)
+    for rows in row_blocks(n, max(1, _BLOCK // max(d, 1))):
+        centred = X[rows] - mean
+        total += np.einsum("ij,ij->j", centred, centred)
+    return total / n
+
+
+def largest_value(X: Any) -> float:
+    """Return the largest absolute value of rows."""
+    values = X.data if sp.issparse(X) else X
+    return max(-float(values.min(initial=0)), float(values.max(initial=0)))
+
+
+def single_precision_holds(X: Any) -> bool:
+    """Return whether squares of rows are in the range of single precision."""
+    low, high = _ORDINARY_SINGLE
+    return low <= largest_value(X) <= high
+
+
+def safe_precision(X: Any) -> Any:
+    """Return rows in double precision if single precision does not hold their squares."""
+    unsafe = X.dtype == np.float32 and not single_precision_holds(X)
+    return X.astype(np.float64) if unsafe else X
+
+
+def refuse(what: str) -> NoReturn:
+    """Raise the error for rows that cannot be computed with."""
+    raise ValueError(
+        f"X {what}: double precision cannot resolve these rows. Rescale X, for example with "
+        "sklearn.preprocessing.StandardScaler (MaxAbsScaler for sparse rows)"
+    )
+
+
+def _exponent(largest: float) -> int:
+    """Return the even power of two that brings a positive value to between 1/4 and 1."""
+    exponent = -int(np.frexp(largest)[1])
+    return exponent - exponent % 2
+
+
+def _times_power(X: Any, exponent: int) -> Any:
+    """Return rows times 2ᵉ, exactly; e may be out of the range of floats themselves."""
+    if exponent == 0:
+        return X
+    if not sp.issparse(X):
+        return np.ldexp(X, exponent)
+    return type(X)((np.ldexp(X.data, exponent), X.indices, X.indptr), shape=X.shape)
