@@ -414,9 +414,11 @@ def test_one_label_per_class_cannot_be_split():
     X, _, truth = blobs()
     y = np.full(N, -1)
     y[:2] = truth[:2]
+    with pytest.warns(UserWarning, match="a class has one label"):
+        model = LapSVCPath().fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = LapSVCPath().fit(X, y)
+        assert LapSVCPath(cv=None).fit(X, y).lambda_ == model.lambda_
     assert model.best_interval_ is None
     assert model.best_score_ is None
     assert model.cv_lambdas_ is None

@@ -74,7 +74,7 @@ class LapSVCPath(Classifier):
         Folds over the labelled rows by which ``lambda_`` is chosen; a path is followed for each. A
         splitter gets the labelled rows alone; pairs (train, test) hold indices of rows of X.
         Fewer folds are used where a class has fewer labels, and none if a class has one label:
-        ``lambda_`` then is the smallest λ, as with None.
+        ``lambda_`` then is the smallest λ, as with None, and a warning is issued.
     memory_limit : int, str or None, default=None
         Memory that may be used for the Gram matrix and its factor, in bytes or as text such as
         "8GB"; None is 60 % of the free memory.
