@@ -1,30 +1,44 @@
 # Lapwing: all commands for developers. `make help` lists them.
 #
-# All targets use one virtual environment, .venv. Stamp files in it record what has been installed;
-# they depend on pyproject.toml and constraints.txt, so a second call installs nothing.
+# All targets use one virtual environment, .venv, but those that test other versions. Stamp files in
+# it record what has been installed; they depend on pyproject.toml and constraints.txt, so a second
+# call installs nothing.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
+NEWEST := .venv-newest
 ARGS   ?=
 
 # The constraints also apply to the build environment, so that hatchling is pinned as well
 # (older versions of pip read PIP_CONSTRAINT there, newer ones PIP_BUILD_CONSTRAINT).
+INSTALL := -m pip install --quiet --disable-pip-version-check
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-       $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+       $(BIN)/python $(INSTALL) -c constraints.txt
+
+# One process per CPU with one thread each: on small problems more threads only cost time.
+PYTEST := -m pytest -n auto --dist worksteal
+SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format types imports house bench papers peers docs hooks clean
+.PHONY: help demo test test-oldest test-newest coverage lint format types imports house bench fuzz mutants papers peers docs hooks clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 	$(BIN)/lapwing demo $(ARGS)
 
-# One process per CPU with one thread each: on small problems more threads only cost time.
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(SINGLE) $(BIN)/python $(PYTEST) $(ARGS)
+
+test-oldest: $(OLDEST)/.stamp-dev  ## Run the suite with the lowest versions of pyproject.toml
+	$(SINGLE) $(OLDEST)/bin/python $(PYTEST) $(ARGS)
+
+test-newest: $(NEWEST)/.stamp-venv  ## Run the suite with the newest versions (PYTHON=python3.13)
+	$(NEWEST)/bin/python $(INSTALL) --upgrade --upgrade-strategy eager -e ".[test]"
+	$(SINGLE) $(NEWEST)/bin/python $(PYTEST) $(ARGS)
 
 coverage: $(VENV)/.stamp-dev  ## Run the test suite and print how much of the package it runs
 	$(MAKE) test ARGS="--cov=lapwing --cov-report=xml:build/coverage.xml $(ARGS)"
@@ -55,6 +69,12 @@ bench: $(VENV)/.stamp-dev  ## Run one benchmark: make bench NAME=knn_graph
 	    echo 'Choose a benchmark: make bench NAME=knn_graph'; printf '  %s\n' $(sort $(BENCHMARKS)); exit 2; }
 	$(BIN)/python benchmarks/$(NAME).py $(ARGS)
 
+fuzz: $(VENV)/.stamp-dev  ## Fit random odd data for a while (ARGS="--seconds 3600 --seed 1")
+	$(BIN)/python tools/fuzz.py $(ARGS)
+
+mutants: $(VENV)/.stamp-dev  ## Do tests notice small errors? (ARGS="--count 200 --seed 0")
+	$(BIN)/python tools/mutants.py $(ARGS)
+
 papers: $(VENV)/.stamp-dev  ## Repeat the papers' experiments (ARGS="--data FOLDER", ARGS=--help)
 	$(BIN)/python benchmarks/papers.py $(ARGS)
 
@@ -63,25 +83,24 @@ peers: $(VENV)/.stamp-dev  ## Compare Lapwing with other libraries (ARGS="--mode
 
 # Warnings are errors: broken links, failing examples, pages that are in no table of contents.
 docs: $(VENV)/.stamp-docs  ## Build the site in build/docs: guide, gallery, reference
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
-	    $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
+	$(SINGLE) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
 	@echo 'Open build/docs/index.html'
 
 hooks: $(VENV)/.stamp-dev  ## Install the pre-commit hooks
 	$(BIN)/pre-commit install
 
 clean:  ## Remove the environment, caches and build products
-	rm -rf $(VENV) build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(VENV)/.stamp-venv:
+$(VENV)/.stamp-venv $(OLDEST)/.stamp-venv $(NEWEST)/.stamp-venv:
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'Lapwing needs Python 3.11 or newer, and $(PYTHON) was not found.'; \
 	    echo 'Choose one: make PYTHON=/path/to/python3.12 ...'; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "Lapwing needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)."; \
 	    echo 'Choose another: make PYTHON=/path/to/python3.12 ...'; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(@D)
 	@touch $@
 
 $(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
@@ -96,3 +115,8 @@ $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 $(VENV)/.stamp-docs: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[docs]"
 	@touch $@ $(VENV)/.stamp-demo
+
+$(OLDEST)/.stamp-dev: pyproject.toml tools/lower_bounds.py | $(OLDEST)/.stamp-venv
+	$(OLDEST)/bin/python tools/lower_bounds.py test > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python $(INSTALL) -c $(OLDEST)/constraints.txt -e ".[test]"
+	@touch $@

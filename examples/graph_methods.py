@@ -64,6 +64,7 @@ def main() -> None:
                 predicted[name], stars = labels, labelled
 
     figure = new_figure(12.5, 6.6)
+    figure.get_layout_engine().set(wspace=0.03, hspace=0.03)
     axes = figure.subplots(2, 3)
     for ax, (name, labels) in zip(axes.flat, predicted.items(), strict=False):
         for c in (0, 1):
@@ -78,8 +79,11 @@ def main() -> None:
         ax.set(xticks=[], yticks=[])
     box = axes.flat[-1]
     box.boxplot([100 * np.array(values) for values in accuracy.values()], orientation="horizontal")
-    box.set_yticks(range(1, 6), [name.removesuffix("Classifier") for name in accuracy])
-    box.invert_yaxis()
+    # The names are inside the panel: beside it they would leave an empty column above.
+    box.set_yticks([])
+    for row, name in enumerate(accuracy, 1):
+        box.text(1, row - 0.27, name.removesuffix("Classifier"), va="bottom")
+    box.set(xlim=(0, 103), ylim=(5.6, 0.35))
     box.set_xlabel("accuracy on the unlabelled rows (%)")
     box.set_title(f"{DRAWS} draws of two labels")
     box.grid(alpha=0.3)

@@ -16,6 +16,20 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Say in one line how many tests of pages were skipped because there is no browser."""
+    from helpers.browser import NO_BROWSER
+
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(
+            f"Tests of pages SKIPPED: {count}. No Chromium or Chrome was found: install one, for "
+            "example `apt install chromium`, or set LAPWING_BROWSER (see CONTRIBUTING.md, Tests).",
+            yellow=True,
+        )
+
+
 @pytest.fixture(scope="session")
 def data_path() -> Path:
     """Folder of the real data sets (``*.npz``); the test is skipped where there is none."""

@@ -57,6 +57,17 @@ for name in getattr(lapwing, "__all__", []):
     assert done.returncode == 0, done.stderr
 
 
+def test_modules_whose_examples_run_first_are_imported_once():
+    done = run_python("""
+import pytest, sys
+code = pytest.main(["--collect-only", "-q", "src/lapwing/model_selection/labeled_kfold.py"])
+import lapwing
+again = sys.modules["lapwing.model_selection.labeled_kfold"].LabeledKFold
+sys.exit(code or lapwing.LabeledKFold is not again)
+""")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_package_says_that_it_is_typed():
     import lapwing
 

@@ -260,6 +260,7 @@ def test_json_is_finite_and_no_markup():
         (0.86, "help", "probably help"),
         (0.84, "unclear", "not clear whether"),
         (0.80, "unclear", "not clear whether"),
+        (0.81, "unclear", "with and without them are equal"),
         (0.60, "hurt", "rows hurt: with them the score is 21.0 points lower"),
         (math.nan, "unclear", "not measured"),
     ],
@@ -382,10 +383,10 @@ def test_numbers_shown_are_those_of_the_report(window, tmp_path):
 def test_headings_sort(window, tmp_path):
     show(window, tmp_path, make_page(fake_classifier(), title="Trees"))
     window.click("#candidates th:nth-child(4) button")
-    assert column(window, 3) == ["11.00", "2.50", "0.40", "0.10", "–"]
-    assert window.read("document.querySelector('th[aria-sort]').innerText").startswith("seconds")
+    assert column(window, 3) == ["11 s", "2.5 s", "0.4 s", "0.1 s", "–"]
+    assert window.read("document.querySelector('th[aria-sort]').innerText").startswith("time")
     window.press("Enter")  # the heading has the focus
-    assert column(window, 3) == ["0.10", "0.40", "2.50", "11.00", "–"]
+    assert column(window, 3) == ["0.1 s", "0.4 s", "2.5 s", "11 s", "–"]
     window.click("#candidates th:nth-child(1) button")
     names = [name.split()[0] for name in column(window, 0)]
     assert names == sorted(names, key=str.lower)
@@ -506,6 +507,93 @@ def test_page_with_little_to_show(window, tmp_path):
     assert window.errors == []
 
 
+LONG = (
+    "deciduous broadleaf forest with an understorey of ferns and of mosses",
+    "bare_soil_after_harvest_in_autumn_of_the_year_2014",
+    "GrasslandMeadowWithFewTreesAndShrubs",
+    "x" * 80,
+)
+
+#: Elements whose text is cut off, by their own box or by one around them that does not scroll.
+CLIPPED = """
+[...document.querySelectorAll("main *, header *")].filter(e => {
+  const style = getComputedStyle(e);
+  if (!e.clientWidth || e.closest(".scroll, svg") || style.display === "inline") return false;
+  return style.textOverflow === "ellipsis" || e.scrollWidth > e.clientWidth + 1 ||
+    (style.overflowY !== "visible" && e.scrollHeight > e.clientHeight + 1);
+}).map(e => e.id || e.tagName + " " + e.textContent.slice(0, 40))
+"""
+
+#: Words of at most 16 letters that are broken over two lines.
+BROKEN = """
+(() => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const range = document.createRange(), found = [];
+  for (let node; (node = walker.nextNode());) {
+    const around = node.parentElement;
+    if (!around.offsetParent || around.closest("pre, svg, script, .tall")) continue;
+    for (const match of node.data.matchAll(/[\\p{L}\\d]+/gu)) {
+      if (match[0].length > 16) continue;
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const lines = new Set([...range.getClientRects()].map(r => Math.round(r.y)));
+      if (lines.size > 1) found.push(match[0]);
+    }
+  }
+  return found;
+})()
+"""
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_nothing_is_cut_off(window, tmp_path, width):
+    """Long names wrap between words, and what scrolls sideways says so."""
+    confusion = (10 * np.eye(4, dtype=int)).tolist()
+    model = fake_classifier(classes=LONG, confusion=confusion)
+    window.resize(width, 900)
+    try:
+        show(window, tmp_path, make_page(model, title="Land cover", source="cover.csv"))
+        assert window.read("document.documentElement.scrollWidth") <= width
+        assert window.read(CLIPPED) == []
+        assert window.read(BROKEN) == []
+        for place in ("#legend", "#matrix thead", "#matrix tbody"):
+            assert all(name in window.text(place) for name in LONG), place
+        boxes = window.read(
+            "[...document.querySelectorAll('.scroll')].filter(b => b.clientWidth).map("
+            "b => [b.scrollWidth > b.clientWidth + 1, !b.nextSibling.hidden])"
+        )
+        assert all(more == hint for more, hint in boxes)
+        assert boxes[0][0] == (width == 390)  # the matrix
+        smallest = window.read(
+            "Math.min(...[...document.querySelectorAll('svg text')].map(t => {"
+            " const svg = t.ownerSVGElement, size = parseFloat(getComputedStyle(t).fontSize);"
+            " return size * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;"
+            "}))"
+        )
+        assert smallest > 11  # charts are drawn for their width and not shrunk
+        assert window.errors == []
+    finally:
+        window.resize(1200, 900)
+
+
+def test_many_classes_and_candidates_are_opened_by_a_button(window, tmp_path):
+    model = fake_classifier(classes=[f"class {i}" for i in range(40)], n=400)
+    entries = model.report_.to_dict()
+    entries["candidates"] = [
+        candidate("supervised", 0.8, 0.0, {"width": None}, seconds=1e-5, supervised=True)
+    ] * 30
+    show(window, tmp_path, make_page(model, title="Trees"))
+    assert window.read("document.querySelectorAll('#legend [data-class]').length") == 20
+    window.click("#legend button:last-child")
+    assert window.read("document.querySelectorAll('#legend [data-class]').length") == 40
+    assert len(column(window, 0)) == 10
+    assert window.text("#all-candidates") == "Show all 30 candidates"
+    assert column(window, 0)[0] == "supervised"  # and not "supervised (supervised)"
+    assert column(window, 1)[0] == "linear kernel"
+    assert column(window, 3)[0] == "< 1 ms"
+    assert window.errors == []
+
+
 # ---------------------------------------------------------------- with a real model
 
 
@@ -520,7 +608,13 @@ def test_page_of_a_fitted_classifier(name, window, tmp_path):
     show(window, tmp_path, make_page(model, title=name))
     report = model.report_.to_dict()
     assert window.text("#score-ours").startswith(f"{100 * report['score']:.1f} %")
+    assert len(column(window, 0)) == 10
+    window.click("#all-candidates")
     assert len(column(window, 0)) == min(len(report["candidates"]), 300)
+    assert window.read("document.getElementById('all-candidates').hidden") is True
+    assert set(column(window, 0)) == {candidate["family"] for candidate in report["candidates"]}
+    assert "0 s" not in column(window, 5)
+    assert "linear kernel, regularisation 0.1" in column(window, 1)
     assert window.text("#reason") == report["reason"]  # it names the selection
     assert "random_state=1," in window.text("#snippet")
     assert window.read("page.rows.length") == 300

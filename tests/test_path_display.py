@@ -6,20 +6,21 @@ import io
 import itertools
 import json
 import re
-import shutil
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
-from lapwing import LapSVCPath
+from helpers import browser
+from lapwing import LapSVCPath, SemiSupervisedClassifier
 from lapwing.displays import PathDisplay, new_figure
+from lapwing.displays.model_page import make_page
 
 NASTY = "</script><b>"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,23 @@ def test_best_interval_and_chosen_lambda_are_shown(axes):
     assert (span.get_x(), span.get_width()) == (1.5, 1.5)
     for ax in axes:
         assert any(list(line.get_xdata()) == [2.0, 2.0] for line in ax.lines)
+
+
+def test_no_interval_is_best_on_a_flat_curve(axes, tmp_path):
+    """The cross-validated curve may end above the end of the path, and so may the interval."""
+    args = [4.0, 1.0], [[[1.0, 1.0]], [[0.0, 0.5]]], [[2], [1]], "ab", "ab"
+    flat = {"cross-validated": ([4.0, 2.0, 1.5], [0.8, 0.8, 0.8])}
+    display = PathDisplay(*args, accuracy=flat, best_interval=(1.5, 4.0), chosen=2.4).plot(axes)
+    assert display.best_shown is None
+    assert list(axes[1].patches) == []
+    display.write_html(tmp_path / "path.html")
+    data = embedded((tmp_path / "path.html").read_text(encoding="utf-8"))
+    assert data["best"] is None
+    assert "all λ are equal" in data["accuracy_note"]
+    assert PathDisplay(*args, best_interval=(0.1, 9.0)).best_shown is None
+    step = {"cross-validated": ([4.0, 2.0, 1.5], [0.7, 0.8, 0.8])}
+    assert PathDisplay(*args, accuracy=step, best_interval=(1.5, 2.0)).best_shown == (1.5, 2.0)
+    assert PathDisplay(*args, best_interval=(0.1, 3.0), chosen=1.0).best_shown == (1.0, 3.0)
 
 
 def test_several_classes_are_averaged_or_chosen(blobs, axes):
@@ -246,7 +264,7 @@ def test_page_is_self_contained_and_safe(blobs, tmp_path, monkeypatch):
     assert NASTY not in text
     assert "<b>" not in text
     assert "<i>" not in text
-    assert len(re.findall("</script>", text)) == 2  # the data and the script
+    assert len(re.findall("</script>", text)) == 3  # the theme, the data and the script
     assert len(text) < 3e6
     assert not re.search("[<>&]", re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     data = embedded(text)
@@ -310,9 +328,7 @@ document.body.append(pre);
 
 
 def test_page_in_a_browser(blobs, tmp_path):
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f"no browser to open the page in: install one of {', '.join(BROWSERS)}")
+    program = browser.find_browser()
     X, names, model = blobs
     display = PathDisplay.from_estimator(model, X, names, draw=False)
     page = tmp_path / "path.html"
@@ -332,7 +348,7 @@ def test_page_in_a_browser(blobs, tmp_path):
         f"--user-data-dir={tmp_path / 'user'}",
     ]
     dom = subprocess.run(
-        [browser, *options, "--dump-dom", f"{page.as_uri()}#lambda={lam}"],
+        [program, *options, "--dump-dom", f"{page.as_uri()}#lambda={lam}"],
         capture_output=True,
         timeout=120,
         check=True,
@@ -359,3 +375,125 @@ def test_page_in_a_browser(blobs, tmp_path):
         assert float(seen["elbow"]) == pytest.approx(elbow, rel=1e-2)
         nearest = np.abs(np.log(lambdas / at)).argmin()
         assert seen["accuracy"] == f"{100 * accuracy[nearest]:.1f} %"
+
+
+# ---------------------------------------------------------------- page in a window
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory):
+    with browser.Browser(tmp_path_factory.mktemp("browser")) as window:
+        yield window
+
+
+#: Records each tick of the axis of λ, a short vertical line, and each text below the axis.
+RECORD = """<script>
+window.drawn = { ticks: [], texts: [] };
+const pen = CanvasRenderingContext2D.prototype, { moveTo, lineTo, fillText } = pen;
+let at = null;
+pen.moveTo = function (x, y) { at = [x, y]; moveTo.call(this, x, y); };
+pen.lineTo = function (x, y) {
+  if (at && at[0] === x && Math.abs(y - at[1] - 4) < 1e-9) drawn.ticks.push([this.canvas.id, x]);
+  lineTo.call(this, x, y);
+};
+pen.fillText = function (text, x, y) {
+  const half = this.measureText(text).width / 2, width = this.canvas.clientWidth;
+  if (this.textAlign === "center") drawn.texts.push([this.canvas.id, x, text, half, width]);
+  fillText.call(this, text, x, y);
+};
+</script>"""
+
+
+def show(window, tmp_path, display):
+    page = tmp_path / "path.html"
+    display.write_html(page)
+    text = page.read_text(encoding="utf-8").replace("</head>", RECORD + "</head>")
+    page.write_text(text, encoding="utf-8")
+    window.errors.clear()
+    window.open(page.as_uri())
+
+
+def wide_path(decades):
+    """A path over some decades of λ."""
+    lambdas = np.geomspace(3.0, 3.0 * 10.0**-decades, 12)
+    multipliers = np.linspace(1, 0, 12)[:, None, None] * np.array([1.0, 0.8])
+    elbow = np.arange(2, 14)[:, None]
+    return PathDisplay(lambdas, multipliers, elbow, "ab", "ab", chosen=float(lambdas[6]))
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("decades", [0.05, 0.6, 2, 5, 14])
+def test_every_tick_has_a_label(window, tmp_path, decades, width):
+    window.resize(width, 900)
+    show(window, tmp_path, wide_path(decades))
+    drawn = window.read("drawn")
+    assert len(drawn["ticks"]) >= 2 * 2  # two charts
+    for chart in ("multipliers", "steps"):
+        ticks = {x for name, x in drawn["ticks"] if name == chart}
+        texts = sorted(
+            {(x, half, full) for name, x, _, half, full in drawn["texts"] if name == chart}
+        )
+        assert {x for x, _, _ in texts} == ticks
+        for (x, half, _), (right, other, _) in itertools.pairwise(texts):
+            assert right - other - (x + half) > 2
+        assert texts[0][0] - texts[0][1] >= 0
+        assert texts[-1][0] + texts[-1][1] <= texts[-1][2]
+    assert window.errors == []
+
+
+def test_page_has_no_focus_and_listens_to_keys(window, tmp_path, blobs):
+    X, names, model = blobs
+    window.resize(390, 900)
+    show(window, tmp_path, PathDisplay.from_estimator(model, X, names, draw=False))
+    assert window.read("document.activeElement === document.body") is True
+    assert window.read("document.querySelectorAll(':focus-visible').length") == 0
+    before = window.read("path.lambda()")
+    window.press("ArrowRight")
+    assert window.read("path.lambda()") < before
+    window.press("ArrowLeft")
+    assert window.read("path.lambda()") == pytest.approx(before, rel=0.02)
+    assert window.read("document.documentElement.scrollWidth") == 390
+    assert window.errors == []
+
+
+#: The colour of the middle of a canvas, as text.
+MIDDLE = """(c => Array.from(
+  c.getContext("2d").getImageData(c.width / 2 | 0, c.height / 2 | 0, 1, 1).data).join())"""
+
+
+def test_cursor_and_curves_have_different_colours(window, tmp_path, blobs):
+    X, names, model = blobs
+    for scheme in ("light", "dark"):
+        window.prefer(scheme)
+        show(window, tmp_path, PathDisplay.from_estimator(model, X, names, draw=False))
+        assert window.read("document.documentElement.dataset.theme") == scheme
+        read = f"[...document.querySelectorAll('%s canvas')].map({MIDDLE})"
+        curves = window.read(read % "#accuracy-legend")
+        cursor = window.read(read % "#cursor-legend")[0]
+        assert len(set(curves)) == 2
+        assert cursor not in curves
+        drawn = window.read(
+            f"""(() => {{
+              const canvas = document.getElementById("accuracy"), g = canvas.getContext("2d");
+              const data = g.getImageData(0, 0, canvas.width, canvas.height).data, found = [];
+              for (let i = 0; i < data.length; i += 4) {{
+                found.push(data.slice(i, i + 4).join());
+              }}
+              return {json.dumps([cursor])}.concat({json.dumps(curves)}).map(
+                shade => found.filter(one => one === shade).length);
+            }})()"""
+        )
+        assert min(drawn) > 20  # cursor and curves are drawn in the colours of the legend
+        assert window.errors == []
+    window.prefer("light")
+
+
+def test_pages_share_their_design(tmp_path, blobs):
+    style = files("lapwing.displays").joinpath("page.css").read_text(encoding="utf-8").strip()
+    X, names, model = blobs
+    display = PathDisplay.from_estimator(model, X, names, draw=False)
+    display.write_html(tmp_path / "path.html")
+    assert style in (tmp_path / "path.html").read_text(encoding="utf-8")
+    y = np.where(np.arange(len(X)) < 30, names, None)
+    report = make_page(SemiSupervisedClassifier(method="graph").fit(X, y), title="Report")
+    assert style in report

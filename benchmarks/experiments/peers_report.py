@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
+from lapwing.arrays.atomic import atomic_file, write_text
 from lapwing.displays import new_figure
 
 from .jobs import Job
@@ -46,14 +47,15 @@ def write(
     pairs = paired_comparisons(cells)
     document = {"about": facts, "cells": cells, "duels": pairs}
     text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "report.json", text + "\n")
     drawn = bool(means) and can_draw()
     if drawn:
         figure = new_figure()
         draw(figure, means)
-        figure.savefig(folder / "peers.png", dpi=110)
+        with atomic_file(folder / "peers.png") as file:
+            figure.savefig(file, format="png", dpi=110)
     page = folder / "report.md"
-    page.write_text("\n".join(_page(facts, cells, pairs, drawn)) + "\n", encoding="utf-8")
+    write_text(page, "\n".join(_page(facts, cells, pairs, drawn)) + "\n")
     return page
 
 

@@ -18,6 +18,7 @@ import scipy
 import sklearn
 
 from lapwing import __version__
+from lapwing.arrays.atomic import atomic_file, write_text
 from lapwing.displays import new_figure
 
 from .jobs import Job, Paper
@@ -155,10 +156,10 @@ def write(
     ]
     document = {"about": facts, "cells": [asdict(c) for c in comparisons], "beside": beside}
     text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "report.json", text + "\n")
     page = folder / "report.md"
     lines = _page(facts, papers, jobs, records, comparisons, plot_files)
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(page, "\n".join(lines) + "\n")
     return page, comparisons
 
 
@@ -246,7 +247,8 @@ def _draw(
         figure = new_figure(11.0, 4.2)
         draw(figure, curves)
         name = re.sub(r"[^a-z0-9]+", "-", f"{job.paper} {job.method} {job.row}".lower()).strip("-")
-        figure.savefig(folder / f"{name}.png", dpi=110)
+        with atomic_file(folder / f"{name}.png") as file:
+            figure.savefig(file, format="png", dpi=110)
         drawn[job.key] = f"{name}.png"
     return drawn
 

@@ -27,6 +27,8 @@ REFUSED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, A
 class Point:
     """A class with one field of each annotated type."""
 
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("values", "inner")
+
     name: str = "a"
     count: int = 0
     width: float = 1.0
@@ -56,6 +58,8 @@ class Doubled:
 
 class Box:
     """A class that is no dataclass."""
+
+    MAY_BE_NAN = ("value",)
 
     def __init__(self, value):
         self.value = value
@@ -165,6 +169,26 @@ def test_dataclasses_are_unpacked(name, count, width, flag, numbers, pairs, tabl
 @given(value=values)
 def test_other_classes_are_created_from_their_state(value):
     assert_same(through_file(Box(value)).value, value)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_arrays_of_objects_are_finite(bad):
+    """Except in the fields, and keys of dicts, that the class names."""
+    array = np.array([1.0, bad])
+    assert_same(through_file(array), array)  # not in an object
+    assert_same(through_file(Point(values=array)).values, array)
+    assert_same(through_file(Box({"value": [array]})).value, {"value": [array]})
+    message = "NaN or infinite"
+    for value in (Point(maybe=array), [Doubled(array)], Point(inner=Doubled(array))):
+        with pytest.raises(ValueError, match=message):
+            pack(value, KNOWN)
+    page, stored = pack(Point(maybe=np.zeros(2)), KNOWN)
+    [name] = [name for name in stored if page["state"]["maybe"] == {"array": name}]
+    with pytest.raises(ValueError, match=message):
+        unpack(page, stored | {name: array}, KNOWN)
+    sparse = sp.csr_array(np.array([[0.0, bad]]))
+    with pytest.raises(ValueError, match=message):
+        pack(Point(inner=Doubled(sparse)), KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,12 @@ from sklearn.datasets import load_diabetes, load_digits, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
 import lapwing
+from helpers import data
 from lapwing import ModelFileError, SemiSupervisedClassifier, SemiSupervisedRegressor
 from lapwing.arrays.archive import read_archive, write_archive
 from lapwing.arrays.packing import pack
 from lapwing.auto import fit, limits
+from lapwing.auto.candidate_settings import SETTINGS
 from lapwing.auto.labels import Labels
 from lapwing.auto.scaling import learn_scaling
 from lapwing.auto.supervised_family import SupervisedFamily
@@ -148,8 +151,44 @@ def test_report(model):
     assert np.trace(confusion) / confusion.sum() == pytest.approx(report.score)
     assert 0 < report.spread < 0.2
     assert report.score > report.supervised_score
-    assert f"goes to {report.chosen}" in str(report)
+    assert str(report).startswith(f"The {report.chosen} family")
     assert "graph" in str(report)
+
+
+def test_report_has_the_settings_of_every_candidate(model):
+    X, y, _ = data.moons()
+    margin = SemiSupervisedClassifier("margin").fit(X, y)
+    named = {
+        "supervised": {"width", "reg"},
+        "manifold": {"width", "ratio", "reg"},
+        "graph": {"neighbours", "power", "floor", "reg"},
+        "margin": {"width", "reg"},
+    }
+    tried = model.report_.candidates + margin.report_.candidates
+    for family, names in named.items():
+        own = [c["settings"] for c in tried if c["family"] == family]
+        assert all(set(settings) == names for settings in own)
+        known = {tuple(settings.items()) for settings in SETTINGS[family]}
+        assert {tuple(settings.items()) for settings in own} == known
+        assert f"{family:<12}" in f"{model.report_}{margin.report_}"
+    best = max(
+        (c for c in model.report_.candidates if c["family"] == "graph"),
+        key=lambda c: c["steadied"],
+    )
+    shown = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
+    assert shown in str(model.report_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_that_do_not_fit_are_refused(digits, sparse):
+    X, y, _ = digits
+    X = np.tile(X, 40)  # much more than graph and labels need
+    needed = 12 * np.count_nonzero(X) if sparse else 8 * X.size
+    message = r"fitting 600 rows of 2560 columns needs .* memory_limit"
+    for limit, error in ((0.8 * needed, MemoryError), (needed + 2_600_000, None)):
+        model = SemiSupervisedClassifier("supervised", memory_limit=int(limit))
+        with pytest.raises(error, match=message) if error else nullcontext():
+            model.fit(sp.csr_matrix(X) if sparse else X, y)
 
 
 def test_report_warns_where_unlabelled_rows_hurt(monkeypatch):
@@ -403,7 +442,7 @@ def test_many_rows(monkeypatch, digits):
     assert model.graph_.n_samples_ == 300
     assert len(model.transduction_) == len(model.label_reach_) == 600
     assert np.mean(model.transduction_ == truth) > 0.85
-    assert any("used 300 of 600 rows" in message for message in model.report_.warnings)
+    assert any("fitted to 300 of 600 rows" in message for message in model.report_.warnings)
     rows = model.suggest(5)
     model.add_labels(rows, truth[rows])
     other = np.setdiff1d(np.arange(600), model._setup.rows.index)[:3]

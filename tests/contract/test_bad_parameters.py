@@ -1,15 +1,27 @@
-"""Values that a parameter cannot have are refused by every estimator, with the parameter's name."""
+"""Values that a parameter cannot have are refused by every estimator, with the parameter's name.
+
+Whether the parameter is used or not: a bad value is a mistake in both cases.
+"""
 
 import numpy as np
 import pytest
 
-from helpers.cases import CASES, first_cases
+from helpers.cases import (
+    CASES,
+    assert_finite,
+    assert_same_outputs,
+    each_case,
+    first_cases,
+    values_of,
+)
 from helpers.data import fit_quietly
+from lapwing import KNNGraph, LapSVC
 
 NEVER = ("much", None, np.nan, np.inf)  # where a number is asked for
-POSITIVE = (0.0, -1.0, *NEVER)
+POSITIVE = (0.0, -1.0, True, 10**400, *NEVER)
 NOT_NEGATIVE = (-1e-9, *NEVER)
-COUNT = (0, -3, 2.5, "many", np.nan)
+COUNT = (0, -3, 2.5, True, "many", np.nan)
+FLAG = ("no", None, 0, 1.0)
 BAD_VALUES = {
     # numbers
     "C": POSITIVE,
@@ -43,32 +55,30 @@ BAD_VALUES = {
     "n_neighbors": (*COUNT, None),
     "n_prototypes": (*COUNT, None),
     # names
-    "annealing": ((), (0.0, 1.0), (0.1, 0.5), (np.nan, 1.0), "slow"),
+    "annealing": ((), (0.0, 1.0), (0.1, 0.5), (np.nan, 1.0), ("a", 1.0), "slow", 1.0, None),
+    "callback": ("print", 3),
     "class_prior": ("even", [0.5, 0.5, 0.5, 0.5], [-1.0, 1.0, 1.0], {0: 1.0}),
-    "class_weight": ("even", {0: -1.0}, {0: np.nan}),
-    "cv": ("five", 1, 0, []),
+    "class_weight": ("even", [1.0, 2.0], {0: -1.0}, {0: np.nan}, {0: "much"}),
+    "cv": ("five", 1, 0, 2.5, True, []),
+    "fit_intercept": FLAG,
     "kernel": ("gauss", 3, None),
     "landmarks": ("first", None),
     "loss": ("logistic", None),
-    "memory_limit": ("plenty", -1, "8 pounds"),
+    "memory_limit": ("plenty", -1, 0, np.nan, np.inf, "8 pounds", [8]),
     "method": ("fast", None),
+    "normalize_rows": FLAG,
     "positive_ratio": (0.0, 1.0, -0.1, "labelled", [0.2, 0.3]),
     "random_state": ("seed", -1, 2.5),
     "scoring": ("nonsense",),
     "solver": ("fast", None),
     "stopping": ("never", None),
+    "unlabeled": ([-1, -2], np.array([-1]), {-1: 0}),
+    "verbose": ("loud", -1, 1.5, None),
+    "warm_start": FLAG,
     "weights": ("heat", None),
 }
-#: Parameters that any value is fine for, or that have tests of their own.
-FREE = {
-    "callback",
-    "fit_intercept",
-    "graph",
-    "normalize_rows",
-    "unlabeled",
-    "verbose",
-    "warm_start",
-}
+#: Parameters that have tests of their own.
+FREE = {"graph"}
 
 
 def test_every_parameter_is_listed():
@@ -76,51 +86,122 @@ def test_every_parameter_is_listed():
     assert parameters == set(BAD_VALUES) | FREE
 
 
-#: Values that are not refused, or not by the name of the parameter: (parameter, values, estimators,
-#: what happens); None is all estimators.
-LAPLACIAN = ("LapSVC", "LapRLSClassifier", "LapRLSRegressor", "LapSVR")
-NOT_REFUSED = [
-    ("tol", ("much", None), LAPLACIAN, "TypeError of a multiplication"),
-    ("tol", (0.0, -1.0, np.nan, np.inf), LAPLACIAN, "not looked at by the direct solver"),
-    ("max_iter", COUNT, LAPLACIAN, "not looked at by the direct solver"),
-    ("class_weight", ({0: -1.0}, {0: np.nan}), None, "the class is silently left out"),
-    ("degree", (np.nan, "two", None), None, "unclear error of a comparison or a conversion"),
-    ("coef0", (np.nan, np.inf), None, "unclear error of the solver, or none"),
-    ("coef0", ("much", None), None, "unclear error of a conversion"),
-    ("gamma", (None,), None, "unclear error of a conversion"),
-    ("annealing", ("slow",), None, "unclear error of a conversion"),
-]
-#: Parameters that an estimator takes because all do: nothing is drawn.
-UNUSED = {("LGCClassifier", "random_state"), ("EigenfunctionClassifier", "random_state")}
 #: What a message may say instead of the parameter's name, in the words of scikit-learn.
 ALSO = {"random_state": "seed|Seed", "cv": "n_splits"}
-
-
-def not_refused(name, value, estimator):
-    """Why this value is expected to slip through, or None."""
-    for parameter, values, estimators, reason in NOT_REFUSED:
-        here = estimators is None or type(estimator).__name__ in estimators
-        if parameter == name and here and repr(value) in map(repr, values):
-            return f"{name}={value!r}: {reason}"
-    return None
 
 
 def every_bad_value():
     for case in first_cases():
         for name in case.estimator.get_params(deep=False):
-            if (type(case.estimator).__name__, name) in UNUSED:
-                continue
             for value in BAD_VALUES.get(name, ()):
-                bug = not_refused(name, value, case.estimator)
-                marks = [] if bug is None else [pytest.mark.xfail(reason=bug, strict=True)]
-                yield pytest.param(case, name, value, id=f"{case.name}-{name}={value}", marks=marks)
+                yield pytest.param(case, name, value, id=f"{case.name}-{name}={value}")
 
 
 @pytest.mark.parametrize(("case", "name", "value"), list(every_bad_value()))
 def test_bad_values_are_refused_by_name(case, name, value):
     X, y, _ = case.data()
-    others = {"gamma": {"kernel": "rbf"}, "landmarks": {"n_landmarks": 10}}.get(name, {})
-    others = {"kernel": "poly"} if name in ("coef0", "degree") else others
-    model = case.new(**others, **{name: value})
+    model = case.new(**{name: value})
     with pytest.raises((ValueError, TypeError), match=f"{name}|{ALSO.get(name, name)}"):
         fit_quietly(model, X, y)
+
+
+# ---------------------------------------------------------------- sequences of a grid
+
+
+def searches(case):
+    """Whether several values of a parameter are tried."""
+    return type(case.estimator).__name__.endswith("CV")
+
+
+@each_case(searches, one_a_class=True)
+@pytest.mark.parametrize("name", ["reg_ambient", "reg_manifold", "gamma"])
+@pytest.mark.parametrize(
+    "values", [(), [1.0, -1.0], [np.nan], [1.0, "many"], np.array([[1.0]]), [None]], ids=str
+)
+def test_sequences_of_a_grid_are_refused_by_name(case, name, values):
+    X, y, _ = case.data()
+    with pytest.raises(ValueError, match=name):
+        case.new(**{name: values}).fit(X, y)
+
+
+@each_case(searches, one_a_class=True)
+def test_an_empty_list_of_graphs_is_refused_by_name(case):
+    X, y, _ = case.data()
+    with pytest.raises(ValueError, match="graph is an empty list"):
+        case.new(graph=[]).fit(X, y)
+
+
+@each_case(searches, one_a_class=True)
+def test_values_that_are_tried_twice_change_nothing(case):
+    X, y, _ = case.data()
+    weights = list(case.estimator.reg_ambient)
+    model = fit_quietly(case.new(reg_ambient=np.array([*weights, weights[0]])), X, y)
+    assert model.best_params_ == case.fitted().best_params_
+    assert_same_outputs(model, case.fitted(), X)
+
+
+# ---------------------------------------------------------------- numbers of NumPy
+
+NUMPY_TYPES = {float: np.float32, int: np.int64, bool: np.bool_}
+
+
+@each_case(one_a_class=True)
+def test_numbers_of_numpy_are_those_of_python(case):
+    X, y, _ = case.data()
+    parameters = {
+        name: NUMPY_TYPES[type(value)](value)
+        for name, value in case.estimator.get_params(deep=False).items()
+        if type(value) in NUMPY_TYPES
+    }
+    as_python = {name: value.item() for name, value in parameters.items()}
+    found = fit_quietly(case.new(**parameters), X, y)
+    expected = fit_quietly(case.new(**as_python), X, y)
+    np.testing.assert_allclose(values_of(found, X), values_of(expected, X), rtol=0, atol=1e-12)
+
+
+def test_numbers_of_numpy_in_a_graph_are_those_of_python():
+    X, y, _ = CASES[0].data()
+    options = {"n_neighbors": np.int64(6), "bandwidth": np.float32(0.5), "normalized": np.bool_(0)}
+    found = LapSVC(graph=KNNGraph(**options, power=np.int8(2))).fit(X, y)
+    expected = LapSVC(graph=KNNGraph(6, bandwidth=0.5, normalized=False, power=2)).fit(X, y)
+    assert_same_outputs(found, expected, X)
+    with pytest.raises(ValueError, match="normalized must be True or False"):
+        LapSVC(graph=KNNGraph(normalized="no")).fit(X, y)
+
+
+# ---------------------------------------------------------------- extreme, but possible
+
+
+@each_case(lambda case: case.has("tol"), one_a_class=True)
+def test_any_positive_tol_is_fine(case):
+    X, y, _ = case.data()
+    assert_finite(fit_quietly(case.new(tol=1e300), X, y), X)
+
+
+@each_case(lambda case: case.has("degree"), one_a_class=True)
+def test_a_degree_that_overflows_is_refused_by_name(case):
+    X, y, _ = case.data()
+    with pytest.raises(ValueError, match="degree"):
+        case.new(kernel="poly", degree=1e300).fit(X, y)
+
+
+# ---------------------------------------------------------------- other ways to fit
+
+
+@each_case(lambda case: case.has("unlabeled"), one_a_class=True)
+def test_labels_are_not_added_with_a_bad_parameter(case):
+    X, y, truth = case.data()
+    model = fit_quietly(case.new(), X, y)
+    model.set_params(unlabeled=[-1, -2])
+    with pytest.raises(ValueError, match="unlabeled"):
+        model.add_labels([20], truth[[20]])
+    assert_same_outputs(model, case.fitted(), X)
+
+
+@each_case(lambda case: hasattr(case.estimator, "fit_blocks"), one_a_class=True)
+def test_blocks_are_not_read_with_a_bad_parameter(case):
+    def blocks():
+        raise AssertionError("read")
+
+    with pytest.raises(ValueError, match="coef0"):
+        case.new(coef0=np.nan).fit_blocks(blocks)

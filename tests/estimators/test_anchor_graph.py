@@ -320,6 +320,12 @@ def test_fewest_rows_and_more_anchors_than_rows(weights, n):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_there_are_500_anchors_where_rows_suffice():
+    X = np.random.default_rng(0).normal(size=(2100, 2))
+    model = AnchorGraphClassifier().fit(X, (X[:, 0] > 0).astype(int))
+    assert model.anchors_.shape == (500, 2)
+
+
 def test_no_more_anchors_than_a_quarter_of_the_rows():
     X, y, _ = blobs()
     assert AnchorGraphClassifier(1000).fit(X, y).anchors_.shape == (30, 4)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from helpers.data import sparse_rows
 from lapwing import KNNGraph, LapRLSRegressor, LapSVC
 from lapwing.plan import manifold
 
@@ -90,8 +91,7 @@ def test_memory_limit_holds_for_a_precomputed_kernel(digits):
 
 
 def test_wide_sparse_rows_never_form_the_gram_matrix():
-    sp = pytest.importorskip("scipy.sparse")
-    X = sp.random_array((300, 2000), density=0.02, format="csr", rng=np.random.default_rng(0))
+    X = sparse_rows(300, 2000, 0.02)
     y = np.full(300, -1)
     y[:20] = np.arange(20) % 2
     model = LapSVC(kernel="linear", reg_ambient=1.0, tol=1e-2).fit(X, y)

@@ -78,18 +78,23 @@ def values(model, X):
 
 
 def dense(model, y, weights=None):
-    """What the objective is made of: labelled rows, targets, weights of losses, and Lᵖ."""
+    """What the objective is made of: labelled rows, targets, weights of losses, Lᵖ; and a level.
+
+    Targets of a regressor are differences from their level, and so is f in its objective.
+    """
     labelled = np.flatnonzero(~np.isnan(y) if not is_classifier(model) else y != -1)
-    targets = y[labelled][:, None]
+    weights, level = np.ones(len(labelled)) if weights is None else weights[labelled], 0.0
     if is_classifier(model):
         targets = one_vs_rest(y[labelled], model.classes_)
-    weights = np.ones(len(labelled)) if weights is None else weights[labelled]
-    return labelled, targets, weights, smoothness(model.graph_)
+    else:
+        level = reference.level_of(y[labelled], weights, model.fit_intercept)
+        targets = y[labelled][:, None] - level
+    return labelled, targets, weights, smoothness(model.graph_), level
 
 
 def check_optimum(model, loss, K_nm, K_mm, beta, y, weights=None):
     """The objective ½(Σ w·loss + γ_A βᵀK_mmβ + γ_I fᵀLᵖf) is least at (β, b), in each column."""
-    labelled, targets, w, S = dense(model, y, weights)
+    labelled, targets, w, S, level = dense(model, y, weights)
     A = np.linalg.cholesky(K_mm)
     H = np.linalg.solve(A, K_nm.T).T
     for column, b in enumerate(model.intercept_):
@@ -105,7 +110,7 @@ def check_optimum(model, loss, K_nm, K_mm, beta, y, weights=None):
             fit_intercept=model.fit_intercept,
         )
         best, f_best = reference.minimum(problem)
-        f = K_nm @ beta[column] + b
+        f = K_nm @ beta[column] + b - level
         losses = w @ reference.LOSSES[loss](targets[:, column], f[labelled])
         norm = beta[column] @ K_mm @ beta[column]
         found = 0.5 * (losses + model.reg_ambient * norm + model.reg_manifold * f @ S @ f)
@@ -129,7 +134,7 @@ def test_least_squares_solve_the_normal_equations(name, power, normalized, inter
         n_landmarks=12, graph=graph, fit_intercept=intercept
     )
     model = estimator.fit(X, y, sample_weight=weights)
-    labelled, targets, w, S = dense(model, y, weights)
+    labelled, targets, w, S, level = dense(model, y, weights)
     Z = model.landmarks_
     K_mm, Phi = gaussian(Z, Z), np.column_stack([gaussian(X, Z), np.ones(len(X))])
     norm = np.zeros((13, 13))
@@ -142,8 +147,8 @@ def test_least_squares_solve_the_normal_equations(name, power, normalized, inter
     # Both lose as many digits as the condition of the system has, which is below 1e6 here.
     assert np.linalg.cond(system[:k, :k]) < 1e6
     np.testing.assert_allclose(model.dual_coef_.T, expected[:12], rtol=1e-7, atol=1e-8)
-    np.testing.assert_allclose(model.intercept_, expected[12:].sum(axis=0), atol=1e-8)
-    np.testing.assert_allclose(values(model, X), Phi[:, :k] @ expected, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, level + expected[12:].sum(axis=0), atol=1e-8)
+    np.testing.assert_allclose(values(model, X), level + Phi[:, :k] @ expected, atol=1e-9)
     assert model.result_.status == "converged"
 
 
@@ -155,7 +160,7 @@ def test_squared_hinge_has_no_slope_left(power, intercept):
     options = {"n_landmarks": 12, "graph": KNNGraph(6, power=power), "fit_intercept": intercept}
     model = clone(ESTIMATORS["squared_hinge"]).set_params(**options)
     model.fit(X, y, sample_weight=weights)
-    labelled, targets, w, S = dense(model, y, weights)
+    labelled, targets, w, S, _ = dense(model, y, weights)
     K_nm, beta = gaussian(X, model.landmarks_), model.dual_coef_[0]
     f = K_nm @ beta + model.intercept_[0]
     short = np.maximum(1 - targets[:, 0] * f[labelled], 0)

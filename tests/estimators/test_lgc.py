@@ -16,6 +16,7 @@ from sklearn.semi_supervised import LabelSpreading
 from helpers import data
 from lapwing import KNNGraph, LGCClassifier
 from lapwing.estimators import lgc
+from lapwing.solvers.sparse_system import BlockSolution
 
 every_solver = pytest.mark.parametrize("solver", ["direct", "iterative"])
 PRIORS = (None, "labeled", "equal", {0: 1.0, 1: 2.0, 2: 3.0}, [0.6, 0.3, 0.1])
@@ -349,6 +350,32 @@ def test_rows_too_far_for_the_iterations_are_told():
     np.testing.assert_array_equal(
         iterative.transduction_[~undecided], direct.transduction_[~undecided]
     )
+
+
+def test_an_error_of_the_iterations_decides_no_row(monkeypatch):
+    """Error along the smoothest vector, which residuals show least: 1-α is its eigenvalue."""
+    n, alpha, error = 60, 0.99, 1e-7
+    W = np.zeros((n + 2, n + 2))  # two rows with labels, and a star of rows that is far from them
+    W[0, 1] = W[1, 0] = W[2, 3:] = W[3:, 2] = 1.0
+    W[1, 2] = W[2, 1] = 1e-12
+    X, y = np.arange(n + 2.0)[:, None], np.full(n + 2, -1)
+    y[[0, 1]] = 0, 1
+    smoothest = np.sqrt(W.sum(axis=1))
+    smoothest /= smoothest.max()
+
+    def solve_badly(A, B, tol, max_iter):
+        solution = np.linalg.solve(A.toarray(), B)
+        solution[:, 1:-1] += error * smoothest[:, None]
+        residual = np.linalg.norm(B - A @ solution, axis=0)
+        residual[:-1] = residual[:-1].max()
+        return BlockSolution(solution, residual, 5, True)
+
+    direct = LGCClassifier(alpha, graph=W, solver="direct").fit(X, y)
+    monkeypatch.setattr(lgc, "solve_blocks", solve_badly)
+    with pytest.warns(UserWarning, match="60 rows are so far from all labels"):
+        model = LGCClassifier(alpha, graph=W, solver="iterative").fit(X, y)
+    np.testing.assert_array_equal(model.label_distributions_[2:], 0.5)
+    np.testing.assert_array_equal(model.transduction_[:2], direct.transduction_[:2])
 
 
 def test_iterations_that_do_not_suffice_are_told():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers.data import sparse_rows
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVR
 from lapwing.plan import manifold
 
@@ -105,7 +106,7 @@ def test_no_matrix_of_all_rows_is_formed(sparse, share):
 
 def test_wide_sparse_rows_form_no_matrix_of_all_rows():
     n, d = 4000, 20_000
-    X = sp.random_array((n, d), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    X = sparse_rows(n, d, 1e-3)
     y = np.full(n, np.nan)
     y[:20] = np.asarray(X[:20].sum(axis=1)).ravel()
     model = LapRLSRegressor(kernel="linear", graph=ring(n), reg_ambient=1.0, tol=1e-2)
@@ -144,7 +145,7 @@ def test_which_way_linear_kernels_go(n, d, sparse, solver, expected, monkeypatch
 
 
 def test_wide_rows_without_room_for_the_solver_are_refused():
-    X = sp.random_array((2000, 20_000), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    X = sparse_rows(2000, 20_000, 1e-3)
     y = np.where(np.arange(2000) < 10, 1.0, np.nan)
     for Model in (LapRLSRegressor, LapSVR):
         with pytest.raises(MemoryError, match=r"needs .*MB.*memory_limit"):

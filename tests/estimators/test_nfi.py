@@ -345,7 +345,7 @@ def test_bad_input_is_refused():
         model.fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="X has 90 rows and y has 50"):
         model.fit(X, y[:50])
-    with pytest.raises(ValueError, match="'precomputed' is not offered"):
+    with pytest.raises(ValueError, match="kernel='precomputed' has no values"):
         NFIClassifier(kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
         NFIClassifier(60, memory_limit="10kB").fit(X, y)

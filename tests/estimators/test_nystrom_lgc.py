@@ -330,7 +330,7 @@ def test_bad_input_is_refused():
         model.fit(X, np.where(y == 1, 1, -1))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(X > 1, np.nan, X), y)
-    with pytest.raises(ValueError, match="'precomputed' is not offered"):
+    with pytest.raises(ValueError, match="kernel='precomputed' has no values"):
         NystromLGCClassifier(kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(MemoryError, match=r"60 landmarks needs .* lower n_landmarks"):
         NystromLGCClassifier(n_landmarks=60, memory_limit="10kB").fit(X, y)

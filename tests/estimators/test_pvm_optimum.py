@@ -68,23 +68,26 @@ def test_squared_loss_satisfies_its_normal_equations(
     np.testing.assert_array_equal(model.transduction_, np.where(y < 0, found, y))
 
 
+@pytest.mark.parametrize("shift", [0.0, 293.0])
 @pytest.mark.parametrize("strength", [1e-4, 1e-2, 1.0, 1e2, 1e4, 1e8])
 @every_choice
-def test_regressor_minimises_its_objective_for_weak_and_strong_labels(strength, normalize):
+def test_regressor_minimises_its_objective_for_weak_and_strong_labels(strength, normalize, shift):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 2))
-    y = np.where(np.arange(300) < 30, np.sin(5 * X[:, 0]) + X[:, 1], np.nan)
+    y = np.where(np.arange(300) < 30, np.sin(5 * X[:, 0]) + X[:, 1], np.nan) + shift
     model = PVMRegressor(n_prototypes=25, gamma=40.0, normalize_rows=normalize).fit(X, y)
     C = strength * model.reg_labeled_
     model.set_params(reg_labeled=C).fit(X, y)
     H, A, _ = dense_terms(model, X)
-    coef = least_squares(A, H[:30], C, y[:30, None])[:, 0]
+    level = y[:30].mean()
+    coef = least_squares(A, H[:30], C, y[:30, None] - level)[:, 0]
 
     def objective(f):
-        return f @ A @ f + C * ((y[:30] - H[:30] @ f) ** 2).sum()
+        return f @ A @ f + C * ((y[:30] - level - H[:30] @ f) ** 2).sum()
 
     assert objective(model.coef_[0]) <= objective(coef) * (1 + 1e-6)
-    np.testing.assert_allclose(model.predict(X), H @ coef, atol=1e-5)
+    assert model.intercept_ == pytest.approx([level], abs=1e-12)
+    np.testing.assert_allclose(model.predict(X), level + H @ coef, atol=1e-5)
     np.testing.assert_allclose(model.transduction_[:30], y[:30])
     np.testing.assert_allclose(model.transduction_[30:], model.predict(X[30:]))
 

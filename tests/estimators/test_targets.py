@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lapwing.estimators.targets import look_like_classes, may_be_classes, plain_labels
+from lapwing.estimators.labels import look_like_classes, may_be_classes, plain_labels
 
 
 @pytest.mark.parametrize(

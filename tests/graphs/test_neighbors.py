@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapwing.graphs.neighbors as neighbors_module
-from helpers import graph_oracle
+from helpers import data, graph_oracle
 from lapwing.graphs import tiles
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.neighbors import nearest_neighbors
@@ -19,10 +19,6 @@ from lapwing.graphs.points import Points
 
 def normal(n, d, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
-
-
-def random_sparse(n, d, density, seed=0):
-    return sp.random_array((n, d), density=density, format="csr", rng=np.random.default_rng(seed))
 
 
 def assert_same(found, expected, rtol=1e-9, atol=0.0):
@@ -115,7 +111,7 @@ def test_rows_that_float32_cannot_settle_are_searched_again(caplog):
 
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_second_stage_alone_is_exact(as_sparse):
-    X = random_sparse(150, 30, 0.3)
+    X = data.sparse_rows(150, 30, 0.3)
     rows = np.array([3, 4, 149])
     squared, index = exact_rows(Points(X if as_sparse else X.toarray()), rows, 6)
     expected = graph_oracle.neighbors(X.toarray(), 6)
@@ -126,7 +122,7 @@ def test_second_stage_alone_is_exact(as_sparse):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_equals_dense(metric, density, dtype):
-    X = random_sparse(150, 60, density).astype(dtype)
+    X = data.sparse_rows(150, 60, density).astype(dtype)
     chosen, _ = tiles.choose_tiles(Points(X), np.arange(150), 64)
     assert isinstance(chosen, tiles.SparseTiles if density < 0.1 else tiles.DenseTiles)
     found = nearest_neighbors(X, 6, metric)
@@ -137,6 +133,29 @@ def test_sparse_equals_dense(metric, density, dtype):
     )
     if density > 0.1:  # no ties
         np.testing.assert_array_equal(found[1], dense[1])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_rows_of_unequal_length_that_share_columns(metric):
+    rng = np.random.default_rng(0)
+    n, d = 200, 1500
+    lengths = rng.integers(2, 60, size=n)
+    columns = [rng.choice(d, size=length, replace=False) for length in lengths]
+    X = sp.csr_array(
+        (rng.lognormal(size=lengths.sum()), np.concatenate(columns), np.r_[0, lengths.cumsum()]),
+        (n, d),
+    )
+    chosen, _ = tiles.choose_tiles(Points(X), np.arange(n), 64)
+    assert isinstance(chosen, tiles.SparseTiles)
+    expected = graph_oracle.neighbors(X.toarray(), 6, metric)
+    assert_same(nearest_neighbors(X, 6, metric), expected, rtol=1e-9)
+    if metric == "cosine":
+        return
+    rows, others = slice(3, 90), slice(50, 150)
+    half = graph_oracle.pair_distances(X.toarray())[rows, others] ** 2 / 2
+    tile = chosen.tile(chosen.left(rows), rows, others, np.empty(0))
+    np.testing.assert_allclose(tile, half, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(chosen.reach, np.linalg.norm(X.toarray(), axis=1), rtol=1e-12)
 
 
 def test_sparse_input_is_neither_changed_nor_trusted_to_be_canonical():

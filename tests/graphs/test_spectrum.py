@@ -12,6 +12,7 @@ from scipy.linalg import subspace_angles
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from helpers.data import sparse_rows
 from lapwing.graphs import KNNGraph, knn_graph, smallest_eigenpairs, spectrum
 from lapwing.graphs.filters import spectrum_bound
 from lapwing.operators.sparse import PowerOperator, SparseOperator
@@ -193,7 +194,7 @@ def test_of_a_power_the_base_is_used(method):
 @given(st.integers(2, 70), st.integers(0, 10**6), st.booleans(), st.data())
 def test_properties(method, n, seed, normalized, data):
     rng = np.random.default_rng(seed)
-    W = sp.random_array((n, n), density=min(1.0, 3 / n), rng=rng)
+    W = sparse_rows(n, n, min(1.0, 3 / n), rng)
     W = W.maximum(W.T)
     k = data.draw(st.integers(1, n - 1))
     tol = data.draw(st.sampled_from([0.5, 1e-2, 1e-6]))

@@ -40,11 +40,21 @@ os.execvp(sys.argv[3], sys.argv[3:])
 KEYS = {"Enter": 13, "Escape": 27, " ": 32, "Tab": 9, "ArrowLeft": 37, "ArrowRight": 39}
 
 
+#: Begins the reason of every test that is skipped for want of a browser; `conftest` counts them.
+NO_BROWSER = "no browser to open the page in"
+
+
 def find_browser() -> str:
-    """Return the program of a browser; the test is skipped where there is none."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    """Return the program of a browser, that of LAPWING_BROWSER if it is set.
+
+    The test is skipped where there is none, and fails where the variable names none.
+    """
+    named = os.environ.get("LAPWING_BROWSER")
+    found = next(filter(None, map(shutil.which, [named] if named else NAMES)), None)
+    if found is None and named:
+        pytest.fail(f"LAPWING_BROWSER={named} is not a program that can be run")
     if found is None:
-        pytest.skip(f"no browser to open the page in: install one of {', '.join(NAMES)}")
+        pytest.skip(f"{NO_BROWSER}: install one of {', '.join(NAMES)}")
     return found
 
 

@@ -6,6 +6,7 @@ Nothing here uses lapwing.
 import warnings
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import make_moons
 
 
@@ -24,6 +25,13 @@ def moons(n=120, n_labelled=12, noise=0.1, seed=0):
     for c in (0, 1):
         y[np.flatnonzero(truth == c)[: n_labelled // 2]] = c
     return X, y, truth
+
+
+def sparse_rows(n, d, density, seed=0):
+    """CSR rows with random values from 0 to 1 in a share of their cells."""
+    rng = np.random.default_rng(seed)
+    cells = rng.choice(n * d, round(density * n * d), replace=False)
+    return sp.csr_array((rng.random(len(cells)), np.divmod(cells, d)), shape=(n, d))
 
 
 def gaussian(A, B, gamma):

@@ -34,6 +34,15 @@ class Problem:
     fit_intercept: bool
 
 
+def level_of(y, weights, centred=True):
+    """Weighted mean of quantities, from which a regressor with an intercept measures f and y.
+
+    It matters where constants are penalised: by a normalised Laplacian, or without an intercept in
+    the objective.
+    """
+    return float(np.average(y, weights=weights)) if centred else 0.0
+
+
 def objective(problem, alpha, b=0.0):
     """Objective of the expansion alpha and the intercept b."""
     h = problem.K @ alpha

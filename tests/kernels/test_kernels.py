@@ -136,12 +136,19 @@ def test_data_are_left_alone(name):
     np.testing.assert_array_equal(A, copy)
 
 
-def test_gaussian_keeps_its_digits_far_from_the_origin():
-    A = rows()
-    near, far = make("rbf", A), make("rbf", A + 1e4)
-    found = far.block(far.prepare(A + 1e4), far.prepare(A + 1e4))
-    expected = near.block(near.prepare(A), near.prepare(A))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_gaussian_keeps_its_digits_far_from_the_origin(offset):
+    A = rows() + offset
+    expected, bound = naive("rbf", A, A), 1e-14 * offset
+    dense, sparse = make("rbf", A), sp.csr_matrix(A)
+    for B in (A, sparse):  # sparse rows of a model of dense ones
+        found = dense.block(dense.prepare(A), dense.prepare(B))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+        relative = dense.relative_block(dense.prepare(A), dense.prepare(B))
+        np.testing.assert_allclose(relative, expected, rtol=0, atol=bound)
+    assert resolve_gamma("median", A) == pytest.approx(
+        resolve_gamma("median", A - offset), rel=bound
+    )
 
 
 @given(st.floats(1e-12, 1e12), st.integers(0, 10**6))

@@ -467,3 +467,30 @@ def test_newton_steps_settle_what_pairs_alone_do_not(monkeypatch, intercept):
         if steps:
             assert taken[-1].converged
     assert moves[10] < 0.5 * moves[0]
+
+
+# ---------------------------------------------------------------- entries of very different size
+
+
+@pytest.mark.parametrize("size", [1e20, 1e100, 1e300])
+@pytest.mark.parametrize("intercept", YES_NO)
+def test_rows_that_are_free_leave_the_others_their_optimum(size, intercept):
+    # As in an embedded model with next to no manifold term: g is free on half of the rows.
+    Q, y = make_case("plain")
+    half = len(Q) // 2
+    wide = Q.copy()
+    wide[half:] = wide[:, half:] = 0.0
+    wide[half:, half:] = size * np.eye(half)
+    last = run(problem_of(wide, y, intercept=intercept), most=200)[-1]
+    alone = run(problem_of(Q[:half, :half], y[:half], intercept=intercept))[-1]
+    np.testing.assert_allclose(last.function.coef[:half], alone.function.coef, atol=1e-5)
+    assert last.objective == pytest.approx(alone.objective, rel=1e-6)
+
+
+def test_a_tolerance_below_rounding_ends_without_convergence():
+    problem = problem_of(*make_case("large"), C=1e3)
+    steps = list(itertools.islice(decompose(problem, tol=1e-25, cache_bytes=PLENTY), 5000))
+    assert len(steps) < 5000
+    assert not steps[-1].converged
+    assert "rounding prevents further progress" in steps[-1].remark
+    assert np.isfinite(steps[-1].function.values).all()

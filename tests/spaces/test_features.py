@@ -5,9 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import MiniBatchKMeans
 
 from helpers import data
 from lapwing.kernels.functions import make_kernel
+from lapwing.spaces import kmeans
 from lapwing.spaces.features import landmark_features, principal_features, submatrix_features
 from lapwing.spaces.kmeans import kmeans_landmarks
 
@@ -110,6 +112,29 @@ def test_kmeans_landmarks_are_centres_and_seeded():
     assert distances.min(axis=1).max() < 0.2
     np.testing.assert_array_equal(found, kmeans_landmarks(X, 3, rng()))
     assert kmeans_landmarks(sp.csr_matrix(X), 3, rng()).shape == (3, 2)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_kmeans_sees_a_sample_of_many_rows_and_every_weighted_row(kind, monkeypatch):
+    assert (kmeans.kmeans_rows(3), kmeans.kmeans_rows(1000)) == (20_000, 100_000)
+    monkeypatch.setattr(kmeans, "_LEAST_ROWS", 60)
+    monkeypatch.setattr(kmeans, "_ROWS_PER_CENTRE", 20)
+    seen = []
+
+    class Spy(MiniBatchKMeans):
+        def fit(self, X, y=None, sample_weight=None):
+            seen.append(np.asarray(X[:, 0].todense() if sp.issparse(X) else X[:, 0]).ravel())
+            return super().fit(X, y, sample_weight)
+
+    monkeypatch.setattr(kmeans, "MiniBatchKMeans", Spy)
+    X = np.column_stack([np.arange(1.0, 101.0), np.ones(100)])
+    for m, n in ((2, 60), (4, 80), (5, 100), (6, 100)):
+        kmeans_landmarks(kind(X), m, rng())
+        assert len(np.unique(seen[-1])) == len(seen[-1]) == n
+    kmeans_landmarks(kind(X), 2, np.random.default_rng(1))
+    assert set(seen[-1]) != set(seen[0])
+    kmeans_landmarks(kind(X), 2, rng(), weights=np.ones(100))
+    np.testing.assert_array_equal(seen[-1], X[:, 0])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

@@ -9,6 +9,7 @@ from lapwing.graphs.eigenfunctions import EigenfunctionBasis
 from lapwing.kernels.functions import CosineKernel, GaussianKernel
 from lapwing.spaces.predictors import (
     AnchorMixture,
+    Constant,
     EigenfunctionSeries,
     KernelExpansion,
     LinearFunction,
@@ -44,6 +45,7 @@ MAKERS = {
     "eigenfunctions": lambda: EigenfunctionSeries(BASIS, block(1 + len(BASIS.functions))),
     "neighbours": lambda: NeighborAverage(X, block(20), 4, 0.7),
     "lookup": lambda: RowLookup(X, block(20)),
+    "constant": lambda: Constant(rng.normal(size=2)),
 }
 PROTOTYPES = Similarities(KERNEL, X[:5], normalize=True)
 every_predictor = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

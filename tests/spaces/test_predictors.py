@@ -16,6 +16,7 @@ from lapwing.kernels.functions import CosineKernel, GaussianKernel, LinearKernel
 from lapwing.spaces.predictors import (
     PREDICTOR_TYPES,
     AnchorMixture,
+    Constant,
     EigenfunctionSeries,
     KernelExpansion,
     LinearFunction,
@@ -140,6 +141,7 @@ CASES = {
         NeighborAverage(POINTS[:5], COEF[:5], 9, 0.8),
         lambda X: mixture(X, POINTS[:5], COEF[:5], 5, 0.8),
     ),
+    "constant": (Constant(INTERCEPT), lambda X: np.tile(INTERCEPT, (len(X), 1))),
     "sum": (
         WeightedSum((LinearFunction(WEIGHTS, INTERCEPT), NeighborAverage(POINTS, COEF, 4, 0.8))),
         lambda X: X @ WEIGHTS + INTERCEPT + mixture(X, POINTS, COEF, 4, 0.8),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lapwing.tables import Table, TableEncoder, fit_encoder
+from lapwing.tables import Table, TableEncoder, fit_encoder, read_table
 
 
 def objects(values):
@@ -156,9 +156,10 @@ def test_mixed_columns():
     half = table_of(x=["1", "2", "low", "high"] * 5, label=["a", "b", *[""] * 18])
     encoder = fit_encoder(half, target="label")
     assert encoder.feature_names == ["x = 1", "x = 2", "x = high", "x = low"]
-    commas = table_of(x=["1,5", "2,5", "3"] * 5, label=["a", "b", *[""] * 13])
-    with pytest.raises(ValueError, match="decimal comma"):
-        fit_encoder(commas, target="label")
+    for cells in (["1,234", "2,500", "3"], ["1,5", "2.5", "3,5"], ["1,234.5", "2,5", "3"]):
+        commas = table_of(x=cells * 5, label=["a", "b", *[""] * 13])
+        with pytest.raises(ValueError, match="decimal marks or between thousands"):
+            fit_encoder(commas, target="label")
 
 
 @pytest.mark.parametrize("value", [np.inf, 1e200])
@@ -277,6 +278,34 @@ def tables(draw):
     return table_of(**columns, label=label)
 
 
+def test_decimal_commas_and_dotted_dates():
+    cells = {"x": ["1,5", "-2,25e1", "3", ""], "when": ["18.09.2015", "1.1.1970 12:00", "", ""]}
+    plain = {"x": ["1.5", "-22.5", "3", ""], "when": ["2015-09-18", "1970-01-01 12:00", "", ""]}
+    label = ["0,5", "2", "", ""]
+    encoder = fit_encoder(table_of(**cells, label=label), target="label")
+    expected = fit_encoder(table_of(**plain, label=["0.5", "2", "", ""]), target="label")
+    X = again(encoder).transform(table_of(**cells, label=label))
+    Z = expected.transform(table_of(**plain, label=label))
+    np.testing.assert_array_equal(X, Z)
+    assert encoder.target_of(table_of(**cells, label=label)).tolist() == [0.5, 2, None, None]
+    with pytest.raises(ValueError, match="'soon' in line 2, where the model needs a date such as"):
+        encoder.transform(table_of(x=["1,5"], when=["soon"]))
+    with pytest.raises(ValueError, match=r"'1\.234,5' .* a number such as 1,5"):
+        encoder.transform(table_of(x=["1.234,5"], when=[""]))
+
+
+def test_the_columns_of_the_file_are_listed(tmp_path):
+    """Also if the model uses none of them, so that none was read."""
+    encoder = fit_encoder(table_of(x=["1", "2"], y=["2", "2.5"], label=["a", "b"]), target="label")
+    (tmp_path / "t.csv").write_text("width,height\n1,2\n")
+    table = read_table(tmp_path / "t.csv", only=encoder.names)
+    with pytest.raises(ValueError, match=r"lacks 'x', 'y', .* it has 'width', 'height': rename"):
+        encoder.transform(table)
+    matrix = Table("t.npz", 1, X=np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="it has a matrix without names"):
+        encoder.transform(matrix)
+
+
 @settings(max_examples=60)
 @given(tables())
 def test_any_table_gives_a_finite_matrix_that_survives_json(table):
@@ -285,7 +314,7 @@ def test_any_table_gives_a_finite_matrix_that_survives_json(table):
     except ValueError as error:
         message = str(error)
         assert any(
-            t in message for t in ("left to learn", "numbers except", "decimal comma", "cell")
+            t in message for t in ("left to learn", "numbers except", "decimal marks", "cell")
         )
         return
     X = encoder.transform(table)

@@ -1,7 +1,9 @@
 """Files become tables, and errors name the position in the file."""
 
+import csv
 import gzip
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from lapwing.tables import delimited as delimited_module
+from lapwing.tables import lines as lines_module
 from lapwing.tables import read_table
 
 CSV = 'id,age,colour,text\n007,31,red,"good, and\nlong"\n008,,blue,bad\n009,4e1,NA,\n'
@@ -98,7 +101,7 @@ def test_unknown_formats(tmp_path):
         read_table(write(tmp_path / "a.xlsx", "x"))
     with pytest.raises(ValueError, match="is a folder"):
         read_table(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file .*none\.csv$"):
         read_table(tmp_path / "none.csv")
 
 
@@ -121,6 +124,21 @@ def test_a_file_above_the_limit_is_not_read(tmp_path, monkeypatch):
         read_table(path, memory_limit="1GB")
 
 
+def test_the_size_of_packed_files_is_known_before_they_are_read(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    long = "".join(f"{x:.15f}\n" for x in rng.random(20_000)).encode()
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n" + 20_000 * b"1.5\n"))  # the size is at the end
+    again = tmp_path / "b.csv.gz"  # there: the size of the last part
+    again.write_bytes(gzip.compress(b"a\n" + long) + gzip.compress(b"1.5\n"))
+    assert again.stat().st_size < len(long) < 2.5 * again.stat().st_size
+    assert read_table(again).n_rows == 20_001
+    monkeypatch.setattr(delimited_module, "_read", None)
+    for packed in (path, again):
+        with pytest.raises(MemoryError, match="about"):
+            read_table(packed, memory_limit="200kB")
+
+
 def test_a_file_that_grows_while_it_is_read(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("a,b\n" + "1,2\n" * 1000 + "1,22222222\n" * 200_000)
@@ -129,6 +147,76 @@ def test_a_file_that_grows_while_it_is_read(tmp_path):
     (tmp_path / "b.csv").write_text("a\n" + "1\n" * 600 + "".join(f"{i}x\n" for i in range(90_000)))
     with pytest.raises(MemoryError):
         read_table(tmp_path / "b.csv", memory_limit="4MB")
+
+
+def test_wide_files_and_long_cells(tmp_path):
+    """Cells and lines may be longer than the limit of the csv module, which stays as it was."""
+    limit = csv.field_size_limit()
+    width = 30_000
+    names = [f"column_number_{i}" for i in range(width)]
+    line = ",".join(["1.25"] * width)
+    table = read_table(write(tmp_path / "wide.csv", f"{','.join(names)}\n{line}\n{line}\n"))
+    assert (table.n_rows, list(table.columns)) == (2, names)
+    assert all((column == 1.25).all() for column in table.columns.values())
+    text = "word, " * 100_000
+    table = read_table(write(tmp_path / "long.csv", f'a,b\n1,"{text}"\n2,x\n'))
+    assert table.columns["b"].tolist() == [text, "x"]
+    assert csv.field_size_limit() == limit
+    with pytest.raises(ValueError, match="has 1 cells"):
+        read_table(write(tmp_path / "bad.csv", "a,b\n1\n"))
+    assert csv.field_size_limit() == limit
+
+
+def test_names_longer_than_the_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited_module, "_SAMPLE_CHARACTERS", 50)
+    monkeypatch.setattr(lines_module, "_PIECE", 7)
+    names = [f"name_{i}" for i in range(40)]
+    rows = [";".join(str(i + j) for i in range(40)) for j in range(20)]
+    table = read_table(write(tmp_path / "a.csv", "\n\n" + "\n".join([";".join(names), *rows])))
+    assert list(table.columns) == names
+    np.testing.assert_array_equal(table.columns["name_7"], np.arange(7.0, 27.0))
+    assert table.where(0) == "line 4"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b\n" + "1,2\n" * 10 + "x" * 30_000_000,  # a long line
+        'a,b\n"' + ("x" * 999 + "\n") * 30_000,  # a quote that is not closed
+        'a,b\n"' + ("x" * 999 + '\n","') * 30_000,  # one row of many cells
+        "a\n" + "1\n" * 600 + "".join(f"{i}{'x' * 10**6}\n" for i in range(60)),  # long texts
+    ],
+    ids=["line", "quote", "row", "texts"],
+)
+def test_compressed_files_that_grow_without_end(tmp_path, content):
+    """A packed file does not show how long its lines are: the limit applies while it is read."""
+    path = tmp_path / "a.csv.gz"
+    end = gzip.compress(b"\n")  # a file of two parts: the size of the last one is known
+    path.write_bytes(gzip.compress(content.encode(), 1) + end)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match="memory_limit"):
+            read_table(path, memory_limit="16MB")
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a\0,b\n1,2\n", 1), ("a,b\n1,2\n3,\0\n", 3), ('a,b\n1,"x\ny\0"\n', 3)],
+)
+def test_nul_characters(tmp_path, text, line):
+    with pytest.raises(ValueError, match=rf"^line {line} of t\.csv contains a NUL character"):
+        read_table(write(tmp_path / "t.csv", text))
+
+
+def test_long_names_and_cells_are_cut_in_messages(tmp_path):
+    path = write(tmp_path / "t.csv", f"{'n' * 5000},{'m' * 5000}\n1,2\n")
+    with pytest.raises(ValueError, match="has no column") as caught:
+        read_table(path, drop=["z"])
+    assert "'nnn" in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 # ---------------------------------------------------------------- matrices

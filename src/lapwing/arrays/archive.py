@@ -15,16 +15,15 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
-import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from .atomic import atomic_file
 from .memory import memory_budget, require_memory
 from .packing import ARRAY_KINDS
 
@@ -55,7 +54,6 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
     arrays : mapping of str to ndarray
         Arrays of numbers, booleans or strings.
     """
-    path = Path(path)
     contents: dict[str, bytes] = {}
     listed: dict[str, dict[str, Any]] = {}
     for name, array in arrays.items():
@@ -76,17 +74,8 @@ def write_archive(path: str | Path, page: Mapping[str, Any], arrays: Mapping[str
     whole = {"format": FORMAT, "version": VERSION, "page": dict(page), "arrays": listed}
     whole["sha256"] = _digest(whole)
     text = json.dumps(whole, allow_nan=False, indent=1)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _write_zip(file, {_PAGE: text.encode(), **contents})
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        _write_zip(file, {_PAGE: text.encode(), **contents})
 
 
 def _write_zip(file: BinaryIO, contents: Mapping[str, bytes]) -> None:
@@ -133,7 +122,7 @@ def read_archive(
     except MemoryError as error:
         raise MemoryError(f"{path}: {error}") from None
     except Exception as error:  # zipfile and numpy raise many types for damaged files
-        reason = str(error) or type(error).__name__
+        reason = str(error)[:300] or type(error).__name__
         raise ModelFileError(
             f"{path} is no model file, or it is damaged ({reason}): write it again with "
             "lapwing.save or `lapwing fit`"
@@ -141,12 +130,13 @@ def read_archive(
 
 
 def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    members = {info.filename: info for info in bag.infolist()}
     no_model = "this is no model file of Lapwing"
-    _expect(_PAGE in members and len(members) <= _MOST_ARRAYS, no_model)
+    _expect(len(bag.infolist()) <= _MOST_ARRAYS, no_model)
+    members = _once((info.filename, info) for info in bag.infolist())
+    _expect(_PAGE in members, no_model)
     content = _content(bag, members[_PAGE], _LARGEST_PAGE)
     require_memory(_PARSED * len(content), budget, "its page", "free some memory")
-    whole = json.loads(content, parse_constant=_refuse)
+    whole = json.loads(content, parse_constant=_refuse, object_pairs_hook=_once)
     _expect(isinstance(whole, dict) and whole.get("format") == FORMAT, no_model)
     version = whole.get("version")
     _expect(isinstance(version, int) and version >= 1, "its version is not known")
@@ -195,10 +185,15 @@ def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, entry: Any) -> np.ndar
     content = _content(bag, member, math.prod(shape, start=dtype.itemsize) + 4096)
     digest = hashlib.sha256(content).hexdigest()
     _expect(digest == entry["sha256"], f"{name} does not match its checksum: the file is damaged")
-    array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    same = array.dtype == dtype and array.shape == shape
+    stream = io.BytesIO(content)
+    _expect(np.lib.format.read_magic(stream) == (1, 0), f"{name} has a format that is not known")
+    stored_shape, _, stored_dtype = np.lib.format.read_array_header_1_0(stream)
+    same = stored_dtype == dtype and stored_shape == shape
     _expect(same, f"{name} differs from its entry in the page")
-    return array
+    size = stream.tell() + math.prod(shape, start=dtype.itemsize)  # numpy allocates what it claims
+    _expect(size == len(content), f"{name} claims more numbers than it contains, or fewer")
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _content(bag: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
@@ -211,16 +206,17 @@ def _content(bag: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
     return content
 
 
-def _umask() -> int:
-    """Return the file mode mask of the process, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 def _digest(whole: Mapping[str, Any]) -> str:
     text = json.dumps(whole, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a dict of names that occur once each."""
+    listed = list(pairs)
+    made = dict(listed)
+    _expect(len(made) == len(listed), "it contains two parts of the same name")
+    return made
 
 
 def _refuse(constant: str) -> float:

@@ -9,7 +9,8 @@ models.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -39,10 +40,15 @@ def pack(value: Any, known: Mapping[str, type]) -> Packed:
     dict of values to pack, and the class method ``from_state(state)``. ``DERIVED`` of a class names
     arrays that follow from its fields: where they occur later, a reference is stored.
 
+    Arrays of objects contain finite numbers. ``MAY_BE_NAN`` of a class names the fields, and keys
+    of dicts in them, to which this does not apply.
+
     Raises
     ------
     TypeError
         If the value contains something that cannot be stored, such as a function.
+    ValueError
+        If an array of an object contains NaN or an infinite number.
 
     Examples
     --------
@@ -87,9 +93,37 @@ def expect_finite(*arrays: Any) -> None:
         expect(array is None or (array.dtype.kind == "f" and bool(np.isfinite(array).all())))
 
 
+class _Finite:
+    """Whether the array at the present position must be finite; see `pack`."""
+
+    def __init__(self) -> None:
+        self._required, self._exempt = False, ()
+
+    @contextmanager
+    def within(self, cls: type) -> Iterator[None]:
+        """Apply the rule of a class to what is stored of an object."""
+        before = self._required, self._exempt
+        self._required, self._exempt = True, getattr(cls, "MAY_BE_NAN", ())
+        yield
+        self._required, self._exempt = before
+
+    @contextmanager
+    def at(self, name: Any) -> Iterator[None]:
+        """Apply the rule of a field, or of a key of a dict."""
+        before = self._required
+        self._required = before and not (isinstance(name, str) and name in self._exempt)
+        yield
+        self._required = before
+
+    def check(self, array: np.ndarray) -> None:
+        """Refuse an array that is not finite and must be."""
+        if self._required and array.dtype.kind == "f":
+            expect(bool(np.isfinite(array).all()), "its arrays contain NaN or infinite numbers")
+
+
 class _Packer:
     def __init__(self, known: Mapping[str, type]) -> None:
-        self._known = known
+        self._known, self._finite = known, _Finite()
         self.arrays: dict[str, np.ndarray] = {}
         self._stored: dict[int, Any] = {}  # pages that refer to a value, by its identity
         self._alive: list[Any] = []  # an identity is unique only while its object exists
@@ -105,8 +139,12 @@ class _Packer:
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.page(inner) for inner in value]}
         if isinstance(value, dict):
-            return {"dict": [[self.page(key), self.page(inner)] for key, inner in value.items()]}
+            return {"dict": [[self.page(key), self._entry(key, v)] for key, v in value.items()]}
         return self._stored[id(value)] if id(value) in self._stored else self._store(value)
+
+    def _entry(self, name: Any, value: Any) -> Any:
+        with self._finite.at(name):
+            return self.page(value)
 
     def _store(self, value: Any) -> Any:
         """Return the page of an array or an object, and remember how to refer to it."""
@@ -138,13 +176,16 @@ class _Packer:
         if self._known.get(name) is not type(value):
             raise TypeError(f"{value!r} cannot be stored in a model file")
         state = value.to_state() if hasattr(value, "to_state") else field_values(value)
-        return {"type": name, "state": {key: self.page(inner) for key, inner in state.items()}}
+        with self._finite.within(type(value)):
+            stored = {key: self._entry(key, inner) for key, inner in state.items()}
+        return {"type": name, "state": stored}
 
     def _array(self, array: np.ndarray) -> dict[str, Any]:
         if array.dtype == object:
             return {"objects": [self.page(v) for v in array.ravel()], "shape": list(array.shape)}
         if array.dtype.kind not in ARRAY_KINDS:
             raise TypeError(f"an array of type {array.dtype} cannot be stored in a model file")
+        self._finite.check(array)
         name = f"a{len(self.arrays)}"
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
             array = array.copy(order="K")  # the order of columns matters for the last bits
@@ -154,14 +195,14 @@ class _Packer:
 
 class _Unpacker:
     def __init__(self, arrays: Mapping[str, np.ndarray], known: Mapping[str, type]) -> None:
-        self._known = known
+        self._known, self._arrays, self._finite = known, arrays, _Finite()
         self._made: dict[int, Any] = {}  # objects by number
         self._readers = {
             "float": lambda page: _SPECIAL[page["float"]],
             "list": lambda page: [self.value(inner) for inner in page["list"]],
             "tuple": lambda page: tuple(self.value(inner) for inner in page["tuple"]),
-            "dict": lambda page: {self.value(key): self.value(v) for key, v in page["dict"]},
-            "array": lambda page: arrays[page["array"]],
+            "dict": lambda page: dict(self._entry(self.value(k), v) for k, v in page["dict"]),
+            "array": self._array,
             "same": lambda page: self._made[page["same"]],
             "derived": self._derived,
             "objects": self._objects,
@@ -183,12 +224,22 @@ class _Unpacker:
             self._made[page["number"]] = made
         return made
 
+    def _entry(self, name: Any, page: Any) -> tuple[Any, Any]:
+        with self._finite.at(name):
+            return name, self.value(page)
+
+    def _array(self, page: dict[str, Any]) -> np.ndarray:
+        array = self._arrays[page["array"]]
+        self._finite.check(array)
+        return array
+
     def _derived(self, page: dict[str, Any]) -> Any:
         owner = self._made[page["of"]]
         expect(page["derived"] in type(owner).DERIVED)
         return getattr(owner, page["derived"])
 
     def _objects(self, page: dict[str, Any]) -> np.ndarray:
+        expect(all(size >= 0 for size in page["shape"]))
         array = np.empty(len(page["objects"]), dtype=object)
         array[:] = [self.value(inner) for inner in page["objects"]]
         return array.reshape(page["shape"])
@@ -212,11 +263,12 @@ class _Unpacker:
         name = page["type"]
         expect(name in self._known, f"it contains a {name!r}, which is not known here")
         cls = self._known[name]
-        state = {key: self.value(inner) for key, inner in page["state"].items()}
+        with self._finite.within(cls):
+            state = dict(self._entry(key, inner) for key, inner in page["state"].items())
         if hasattr(cls, "from_state"):
             made = cls.from_state(state)
         else:
-            hints = _hints(cls)
+            hints = field_hints(cls)
             for key, inner in state.items():
                 expect(key in hints and _matches(inner, hints[key]), f"{key} of {name} is wrong")
             made = cls(**state)
@@ -231,7 +283,8 @@ def field_values(value: Any) -> dict[str, Any]:
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def field_hints(cls: type) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass by name."""
     return get_type_hints(cls)
 
 

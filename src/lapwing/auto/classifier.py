@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
-from ..estimators.parameters import check_choice, check_share
+from ..estimators.parameters import check_share, one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
@@ -109,8 +109,9 @@ class SemiSupervisedClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
+    _checks = {"method": one_of("auto", *FAMILIES)}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("method", self.method, ("auto", *FAMILIES))
         return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from ..estimators.calibration import probabilities
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
-from ..estimators.run import Solution, direct_result
+from ..estimators.run import Solution, direct_result, restored_predictor
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..plan.default import plan_default
@@ -164,7 +164,8 @@ def fit_blend(setup: Setup, candidates: Sequence[Candidate], targets: Targets) -
         known = np.column_stack([values, supervised, reach])
         known = _extend(setup.rows, known, function, c)
         values, supervised, reach = known[:, :c], known[:, c:-1], known[:, -1] > 0.5
-    return Blend(ScaledInput(setup.rows.scaling, function), values, supervised, reach)
+    predictor = ScaledInput(setup.rows.scaling, restored_predictor(function, targets))
+    return Blend(predictor, targets.restored(values), targets.restored(supervised), reach)
 
 
 def _extend(rows: UsedRows, known: np.ndarray, function: Predictor, c: int) -> np.ndarray:

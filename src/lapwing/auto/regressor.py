@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..estimators.model import Regressor
-from ..estimators.parameters import check_choice
+from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
@@ -23,7 +23,8 @@ class SemiSupervisedRegressor(Regressor):
 
     As `SemiSupervisedClassifier`, with three families of candidates: least squares on the rows
     with a target, with a manifold term, and over the graph alone. Scores are shares of explained
-    variance.
+    variance. Candidates are fitted to differences from the mean of the targets: the model of
+    a·y + b is a times that of y, plus b.
 
     Parameters
     ----------
@@ -87,8 +88,9 @@ class SemiSupervisedRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
+    _checks = {"method": one_of("auto", *(f for f in FAMILIES if f != MARGIN))}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("method", self.method, ("auto", *(f for f in FAMILIES if f != MARGIN)))
         return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:

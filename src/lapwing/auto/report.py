@@ -1,6 +1,7 @@
 """The report of the default: which candidates were compared, which were chosen, and why.
 
-Turns a selection into numbers and sentences. Makes no decisions.
+Turns a selection into numbers. Makes no decisions; `report_words` has the sentences, and
+`report_view` shows them as text and in notebooks.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from ..arrays.packing import expect
 from ..estimators.targets import Targets
 from ..solvers.stopping import decisions
 from ..version import __version__
-from . import limits
-from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .candidate_settings import MANIFOLD, SUPERVISED
+from .report_view import html_text, long_text, short_text
+from .report_words import NO_LABEL, explain, notes, unreached
 from .selection import (
     AGREEMENT_LABELS,
-    LEAD,
     Candidate,
     Folds,
     Selected,
@@ -32,16 +33,8 @@ from .selection import (
 )
 from .setup import Setup
 
-_NO_LABEL = "without a label"
-_DESCRIPTIONS = {
-    SUPERVISED: "models that use the labelled rows alone",
-    MANIFOLD: "kernel models that vary little along the graph",
-    GRAPH: "labels spread over the graph of neighbours",
-    MARGIN: "a boundary that avoids the unlabelled rows",
-}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelectionReport:
     """The candidates that were compared and the choice between them.
 
@@ -113,18 +106,14 @@ class SelectionReport:
         if self.held_out is not None:
             expect(len(self.held_out["truth"]) == len(self.held_out["predicted"]))
 
+    def __repr__(self) -> str:
+        return short_text(self)
+
     def __str__(self) -> str:
-        lines = [self.reason, ""]
-        lines.append(f"{'family':<12}{self.metric:>10}{'agreement':>11}{'share':>8}  settings")
-        for family in dict.fromkeys(candidate["family"] for candidate in self.candidates):
-            own = [candidate for candidate in self.candidates if candidate["family"] == family]
-            best = max(own, key=lambda candidate: candidate["steadied"])
-            share = sum(candidate["weight"] for candidate in own)
-            settings = ", ".join(f"{k} {_short(v)}" for k, v in best["settings"].items())
-            score, agreement = best["score"], best["agreement"]
-            lines.append(f"{family:<12}{score:>10.3f}{agreement:>11.3f}{share:>8.2f}  {settings}")
-        lines += ["", *(f"Note: {message}" for message in self.warnings)]
-        return "\n".join(lines).rstrip()
+        return long_text(self)
+
+    def _repr_html_(self) -> str:
+        return html_text(self)
 
 
 def make_report(
@@ -140,16 +129,17 @@ def make_report(
     chosen = max(shares, key=lambda family: shares[family])
     supervised, trial = best_supervised(candidates), selected.blend
     blended = score(folds, trial)
+    metric = "R²" if targets.classes is None else "accuracy"
     confusion, held_out = _held_out(folds, trial, targets) if folds.folds else (None, None)
     return SelectionReport(
-        metric="R²" if targets.classes is None else "accuracy",
+        metric=metric,
         score=blended.held_out,
         spread=_spread(blended, folds),
         supervised_score=supervised.held_out,
         supervised_spread=_spread(supervised, folds),
         chosen=chosen,
-        reason=_reason(settings.method, selected, chosen),
-        warnings=_warnings(settings.method, setup, targets, selected, reach),
+        reason=explain(settings.method, metric, selected, chosen),
+        warnings=notes(settings.method, setup, targets, selected, reach),
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),
@@ -168,8 +158,9 @@ def _held_out(
     """Return the confusion matrix of held-out classes, or held-out quantities and predictions."""
     index = folds.held_out_index(len(trial.on_sample))
     if targets.classes is None or folds.labels.codes is None:
-        truth, predicted = folds.labels.targets[index, 0], trial.held_out[:, 0]
-        return None, {"truth": truth.tolist(), "predicted": predicted.tolist()}
+        truth, predicted = folds.labels.targets[index], trial.held_out
+        pairs = {"truth": truth, "predicted": predicted}
+        return None, {name: targets.restored(v)[:, 0].tolist() for name, v in pairs.items()}
     codes, found = folds.labels.codes[index], decisions(trial.held_out).astype(int)
     every = np.arange(len(targets.classes))
     return confusion_matrix(codes, found, labels=every).tolist(), None
@@ -214,78 +205,9 @@ def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]
     ]
 
 
-def _reason(method: str, selected: Selected, chosen: str) -> str:
-    if method != "auto":
-        return f"The decision goes to {chosen}, because method={method!r} requires it."
-    if not selected.folds.folds:
-        return (
-            "No class has two labels, so nothing can be held out: the families share the decision "
-            "evenly. Label more rows so that they can be compared."
-        )
-    shares = selected.shares
-    text = f"The decision goes to {chosen}, {_DESCRIPTIONS[chosen]}"
-    if shares[chosen] <= 0.995:
-        order = sorted(shares, key=lambda family: -shares[family])
-        listed = ", ".join(f"{name} {shares[name]:.0%}" for name in order if shares[name] > 0.005)
-        text += f", for the largest part: {listed}"
-    others = [c for c in selected.candidates if not c.supervised]
-    if not others:
-        return f"{text}."
-    supervised = best_supervised(selected.candidates)
-    return (
-        f"{text}. With held-out labels and agreement counted together, the best model that uses "
-        f"unlabelled rows scores {best_of(others).score:.3f} and the best supervised one "
-        f"{supervised.score:.3f}, to which its standard error, {LEAD * supervised.spread:.3f}, is "
-        "added because it is simpler."
-    )
-
-
-def _warnings(
-    method: str, setup: Setup, targets: Targets, selected: Selected, reach: np.ndarray
-) -> list[str]:
-    """Return what the user should know about labels, rows and the selection."""
-    found, folds = [], selected.folds
-    others = [c for c in selected.candidates if not c.supervised]
-    if folds.folds and others and method == "auto":
-        supervised = best_supervised(selected.candidates)
-        if best_of(others).score < supervised.score - supervised.spread:
-            found.append(
-                "unlabelled rows hurt here: every model that uses them does worse than the "
-                "supervised one, which was chosen"
-            )
-    found += _unreached(reach)
-    if folds.labels.codes is not None and targets.classes is not None:
-        counts = np.bincount(folds.labels.codes, minlength=len(targets.classes))
-        if counts.min() < 2:
-            names = ", ".join(str(c) for c in targets.classes[counts < 2])
-            found.append(f"classes with a single label are never held out: {names}")
-    l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
-    if l > limits.MOST_LABELS:
-        found.append(f"with {l} labels only models that use the labelled rows alone are tried")
-    elif method == "auto" and l * used > limits.GRAPH_WORK:
-        found.append(f"with {l} labels of {used} rows the graph alone is not tried")
-    if targets.labelled.all():
-        found.append("every row is labelled, so there are no unlabelled rows to learn from")
-    duplicates = setup.rows.n_duplicates
-    if duplicates:
-        found.append(f"{duplicates} duplicate rows were used once")
-    if used + duplicates < n:
-        found.append(
-            f"the models used {used} of {n} rows, all labelled ones among them; the others are "
-            "predicted"
-        )
-    return found
-
-
-def _unreached(reach: np.ndarray) -> list[str]:
-    lost = int((~reach).sum())
-    message = f"{lost} of {len(reach)} rows lie in parts of the graph {_NO_LABEL}"
-    return [f"{message}; suggest() names some"] if lost else []
-
-
 def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) -> SelectionReport:
     """Return the report of a model after `add_labels`, without what is no longer true."""
-    kept = [message for message in report.warnings if _NO_LABEL not in message]
+    kept = [message for message in report.warnings if NO_LABEL not in message]
     confusion = report.confusion
     if confusion is not None and len(confusion) != len(targets.classes):  # type: ignore[arg-type]
         confusion = None
@@ -293,7 +215,7 @@ def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) ->
         report,
         labels=len(targets.index),
         refits=report.refits + 1,
-        warnings=[*kept, *_unreached(reach)],
+        warnings=[*kept, *unreached(reach)],
         confusion=confusion,
     )
 
@@ -309,7 +231,3 @@ def _settings(settings: Any, setup: Setup) -> dict[str, Any]:
         "n_neighbors": int(setup.graph.n_neighbors),
         "version": __version__,
     }
-
-
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -25,10 +25,11 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from .. import auto, estimators, model_selection
+from ..arrays.atomic import atomic_file, write_text
 from ..displays import AccuracyDisplay, TransductionDisplay, new_figure
 from .demo_table import N_LABELLED, N_ROWS, demo_csv
 from .options import whole_number
-from .output import check_out, write_text
+from .output import check_out
 
 LABELS_PER_CLASS = 2
 NEW_SHARE = 0.25
@@ -95,7 +96,7 @@ def add_command(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the table and write the picture; return the exit code."""
     if arguments.write_csv is not None:
-        check_out(arguments.write_csv, "--write-csv")
+        check_out(arguments.write_csv, option="--write-csv")
         write_text(arguments.write_csv, demo_csv())
         print(
             f"{N_ROWS} rows, {N_LABELLED} of them labelled: {arguments.write_csv}\n"
@@ -114,7 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         print(f"\nNo picture. {error}")
         return 0
-    figure.savefig(arguments.out, dpi=150)
+    with atomic_file(arguments.out) as file:
+        figure.savefig(file, format=arguments.out.suffix[1:] or "png", dpi=150)
     print(f"\nPicture: {arguments.out}")
     return 0
 

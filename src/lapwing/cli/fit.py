@@ -6,6 +6,7 @@ import argparse
 import shlex
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..arrays.archive import plain
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
-from ..estimators.targets import may_be_classes
+from ..estimators.labels import may_be_classes
 from ..tables import Table, TableEncoder, fit_encoder, read_table
 from .options import add_json, add_reading, names
 from .output import check_out, csv_text, print_json
@@ -37,6 +38,8 @@ _DEFAULTS: dict[str, Any] = {
 #: Whole numbers are quantities if more than _MANY_VALUES of them differ, or if more than
 #: _SOME_VALUES of them and more than this share of the labels do.
 _MANY_VALUES, _SOME_VALUES, _SHARE = 50, 20, 1 / 3
+#: Classes are unbalanced if one has more than this many times the labels of another.
+_UNBALANCED = 2
 
 
 def add_command(commands: Any) -> None:
@@ -99,7 +102,7 @@ class TrainingTable:
 def run(arguments: argparse.Namespace) -> int:
     """Read the table, fit the model, save it and report on it; return the exit code."""
     started = time.perf_counter()
-    check_out(arguments.out)
+    check_out(arguments.out, arguments.data)
     data = read_training_table(arguments)
     model, messages = fit_model(data, arguments)
     extra = {
@@ -124,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         "task": data.task.name,
         "task_reason": data.task.reason,
         "classes": plain(getattr(model, "classes_", None)),
+        **_held_out_recall(model),
         "seconds": round(time.perf_counter() - started, 3),
         "notes": [*_notes(data), *messages],
         "report": model.report_.to_dict(),
@@ -131,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(result)
     elif not arguments.quiet:
-        _print_result(result, model)
+        _print_result(result, model, _are_unbalanced(data.labels))
     return 0
 
 
@@ -157,7 +161,7 @@ def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
     labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
     task = choose_task(known, arguments.task)
-    check_labels(known, task.name, encoder.target or "y")
+    check_labels(known, task.name, encoder.target or "y", table.n_rows)
     ids, X = encoder.ids_of(table), encoder.transform(table)
     return TrainingTable(table, encoder, ids, labels, len(known), task, X)
 
@@ -188,7 +192,7 @@ def choose_task(known: list[Any], requested: str) -> Task:
     return Task("classification", f"the targets are {n_values} different whole numbers")
 
 
-def check_labels(known: list[Any], task: str, target: str) -> None:
+def check_labels(known: list[Any], task: str, target: str, n_rows: int) -> None:
     """Raise a ValueError if nothing can be learnt from the known labels."""
     if not known:
         raise ValueError(
@@ -200,6 +204,13 @@ def check_labels(known: list[Any], task: str, target: str) -> None:
         raise ValueError(
             f"all {len(known)} labelled rows have the label {known[0]!r}, and nothing can be "
             f"learnt from one {what}: label rows of another"
+        )
+    # One label per class is enough where other rows are left to belong to the classes.
+    if task == "classification" and len(set(known)) == len(known) > n_rows / 2:
+        raise ValueError(
+            f"each of the {len(known)} labelled rows has a label of its own in {target!r}, as if "
+            "it named the rows: give the column of the classes as --target, and that of the names "
+            "as --id"
         )
 
 
@@ -244,7 +255,37 @@ def _notes(data: TrainingTable) -> list[str]:
     return notes
 
 
-def _print_result(result: dict[str, Any], model: Any) -> None:
+def _held_out_recall(model: Any) -> dict[str, Any]:
+    """Return the share of held-out labels of each class that was found, and their mean.
+
+    The share of a class of which no label could be held out is None.
+    """
+    confusion = model.report_.confusion
+    if confusion is None:
+        return {"recall": None, "balanced_accuracy": None}
+    found, given = np.diag(confusion), np.sum(confusion, axis=1)
+    known = given > 0
+    shares = np.divide(found, given, where=known, out=np.full(len(found), np.nan))
+    recall = dict(zip(map(str, plain(model.classes_)), plain(shares), strict=True))
+    balanced = float(shares[known].mean()) if known.any() else None
+    return {"recall": recall, "balanced_accuracy": balanced}
+
+
+def _are_unbalanced(labels: np.ndarray) -> bool:
+    counts = Counter(label for label in labels if label is not None).values()
+    return max(counts) > _UNBALANCED * min(counts)
+
+
+def _recall_text(result: dict[str, Any]) -> str:
+    """Return balanced accuracy and recall as text: the classes that are found least first."""
+    known = {name: share for name, share in result["recall"].items() if share is not None}
+    worst = sorted(known, key=lambda name: known[name])
+    listed = ", ".join(f"{name} {known[name]:.3f}" for name in worst[:10])
+    more = " …" if len(worst) > 10 else ""
+    return f"{result['balanced_accuracy']:.3f}; recall of held-out labels: {listed}{more}"
+
+
+def _print_result(result: dict[str, Any], model: Any, are_unbalanced: bool) -> None:
     task = f"{result['task']} ({result['task_reason']})"
     if result["classes"] is not None:
         task += ": " + ", ".join(map(str, result["classes"][:10]))
@@ -259,6 +300,8 @@ def _print_result(result: dict[str, Any], model: Any) -> None:
         ("seconds", f"{result['seconds']:.1f}"),
         *(("note", note) for note in result["notes"]),
     ]
+    if are_unbalanced and result["balanced_accuracy"] is not None:
+        facts.append(("balanced accuracy", _recall_text(result)))
     print_summary("Fitted", facts)
     print()
     print(model.report_)

@@ -11,7 +11,9 @@ from ..arrays.memory import parse_size
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the option that all commands about models have."""
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument(
+        "--json", action="store_true", help="print the result, or the error, as one JSON object"
+    )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

@@ -3,39 +3,80 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import os
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..arrays.archive import plain
+from ..tables.table import number_or_none
+
+#: What formulas begin with, also in the wide letters of East Asian programs, and what spreadsheets
+#: skip before them.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
-def check_out(path: Path, option: str = "--out") -> None:
-    """Raise a ValueError if a file cannot be written there, before anything is computed."""
+def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
+    """Raise a ValueError if a file cannot be written there, before anything is computed.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+    *inputs : Path
+        The files that the command reads: a path that leads to one of them, also by a link, is
+        refused.
+    option : str
+        The option that names the path.
+    """
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"{option} {path}: give a file name in a folder that exists")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ValueError(
+                f"{option} {path} is the file {source}, which this command reads and would "
+                "overwrite: give another name"
+            )
 
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV; None becomes an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    lines = _Lines()
+    writer = csv.writer(lines)
     writer.writerow(header)
     writer.writerows(rows)
-    return file.getvalue()
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Lines of a CSV writer. It puts quotes around a cell only for the line ends that it writes."""
+
+    def write(self, line: str) -> None:
+        """Add a line, which ends as `csv` ends lines by default."""
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
+def safe_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    r"""Return rows as CSV of which a spreadsheet runs nothing.
+
+    A text that a spreadsheet would take for a formula, because it begins with ``=``, ``+``, ``-``,
+    ``@``, a tab or a line end, gets an apostrophe before it. Numbers stay as they are, also where
+    they are negative or written as texts.
+
+    Examples
+    --------
+    >>> safe_csv(["id", "prediction"], [["-7", "=1+2"], ["-x", -0.5]])
+    "id,prediction\n-7,'=1+2\n'-x,-0.5\n"
+    """
+    return csv_text(map(_inert, header), (map(_inert, row) for row in rows))
+
+
+def _inert(cell: Any) -> Any:
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA_STARTS):
+        return cell
+    number = number_or_none(cell)
+    return cell if number is not None and math.isfinite(number) else f"'{cell}"
 
 
 def text_table(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..arrays.archive import plain
+from ..arrays.atomic import write_text
 from ..tables import read_table
 from .models import load_table_model
 from .options import add_json, add_reading
-from .output import check_out, csv_text, print_json, write_text
+from .output import check_out, print_json, safe_csv
 
 
 def add_command(commands: Any) -> None:
@@ -47,7 +48,7 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the predictions; return the exit code."""
-    check_out(arguments.out)
+    check_out(arguments.out, arguments.model, arguments.data)
     stored = load_table_model(arguments.model)
     model, encoder = stored.model, stored.encoder
     if not is_classifier(model) and (arguments.proba or arguments.reject is not None):
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     id_header = encoder.id if encoder.id in table.columns else "row"
     columns = _predictions(model, encoder.transform(table), arguments)
     rows = zip(encoder.ids_of(table), *columns.values(), strict=True)
-    write_text(arguments.out, csv_text([id_header, *columns], rows))
+    write_text(arguments.out, safe_csv([id_header, *columns], rows))
     _print_result(arguments, columns["prediction"])
     return 0
 

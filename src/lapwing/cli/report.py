@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..arrays.atomic import write_text
 from ..displays.model_page import make_page
 from .models import load_table_model
 from .options import add_json
-from .output import check_out, print_json, write_text
+from .output import check_out, print_json
 
 
 def add_command(commands: Any) -> None:
@@ -30,7 +31,7 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; return the exit code."""
-    check_out(arguments.out)
+    check_out(arguments.out, arguments.model)
     stored = load_table_model(arguments.model)
     target = stored.encoder.target
     title = f"{stored.source}: {target}" if target is not None else stored.source

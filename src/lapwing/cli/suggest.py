@@ -9,9 +9,10 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from ..arrays.archive import plain
+from ..arrays.atomic import write_text
 from .models import TableModel, load_table_model
 from .options import add_json, whole_number
-from .output import check_out, csv_text, print_json, text_table, write_text
+from .output import check_out, print_json, safe_csv, text_table
 
 
 def add_command(commands: Any) -> None:
@@ -32,7 +33,7 @@ def add_command(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the rows; return the exit code."""
     if arguments.out is not None:
-        check_out(arguments.out)
+        check_out(arguments.out, arguments.model)
     stored = load_table_model(arguments.model)
     n_unlabelled = len(stored.ids) - stored.n_labelled
     if n_unlabelled < 1:
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     header, cells = list(rows[0]), [row.values() for row in rows]
     if arguments.out is not None:
-        write_text(arguments.out, csv_text(header, cells))
+        write_text(arguments.out, safe_csv(header, cells))
     if arguments.json:
         out = None if arguments.out is None else str(arguments.out)
         print_json({"command": "suggest", "source": stored.source, "out": out, "rows": rows})

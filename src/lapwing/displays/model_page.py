@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..auto.report_words import settings_text
 from .canvas import PALETTE
 from .model_words import facts, number, snippet, verdict
 from .page import digits, evenly, fill_template, plain, script_json, shorten
 
 #: Limits that keep the page below 3 MB: rows of the map and labelled rows among them, characters of
-#: a name, rows of a list, candidates, points of the charts.
-_ROWS, _LABELLED, _NAME, _LIST, _CANDIDATES, _POINTS = 3000, 1000, 60, 20, 300, 1000
+#: the name of a row and of a class, rows of a list, candidates, points of the charts.
+_ROWS, _LABELLED, _NAME, _CLASS, _LIST, _CANDIDATES, _POINTS = 3000, 1000, 60, 200, 20, 300, 1000
 #: The largest number of classes for which a confusion matrix is shown, and pairs of classes listed.
 _MATRIX, _PAIRS = 30, 12
 
@@ -62,7 +63,7 @@ def make_page(
     classes = rows.classes
     data = {
         "named": ids is not None,
-        "classes": None if classes is None else [shorten(c, _NAME) for c in classes],
+        "classes": None if classes is None else [shorten(c, _CLASS) for c in classes],
         "palette": PALETTE,
         "verdict": verdict(report),
         "report": _short_report(report),
@@ -143,7 +144,10 @@ def _short_report(report: dict[str, Any]) -> dict[str, Any]:
     """Return the report without its confusion matrix, with lists cut to what can be shown."""
     kept = {name: value for name, value in report.items() if name != "confusion"}
     tried = report["candidates"]
-    kept["candidates"] = sorted(tried, key=_rank)[:_CANDIDATES]
+    kept["candidates"] = [
+        candidate | {"text": settings_text(candidate["settings"])}
+        for candidate in sorted(tried, key=_rank)[:_CANDIDATES]
+    ]
     kept["n_candidates"] = len(tried)
     curve = report.get("curve") or []
     kept["curve"] = [curve[i] for i in evenly(len(curve), _POINTS)]

@@ -84,9 +84,12 @@ def _compare(difference: float, error: float, percent: bool) -> dict[str, str]:
     """Return what a difference of scores means, given its standard error."""
     size = f"{100 * abs(difference):.1f} points" if percent else f"{abs(difference):.3f}"
     if abs(difference) <= error:
+        found = f"differ by {size}, which may be due to chance"
+        if float(size.split()[0]) == 0:
+            found = "are equal"
         text = (
             "It is not clear whether the unlabelled rows help: the scores with and without them "
-            f"differ by {size}, which may be due to chance. More labels would make it clear."
+            f"{found}. More labels would make it clear."
         )
         return {"kind": "unclear", "text": text}
     verb, side = ("help", "higher") if difference > 0 else ("hurt", "lower")

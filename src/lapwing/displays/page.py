@@ -19,6 +19,8 @@ import numpy as np
 def fill_template(name: str, parts: Mapping[str, str]) -> str:
     """Return a template of this package with its ``%%NAME%%`` placeholders replaced.
 
+    ``%%STYLE%%`` and ``%%HELPERS%%`` are the style and the functions that all pages share.
+
     Parameters
     ----------
     name : str
@@ -30,9 +32,13 @@ def fill_template(name: str, parts: Mapping[str, str]) -> str:
     -------
     str
     """
-    template = files("lapwing.displays").joinpath(name).read_text(encoding="utf-8")
-    pieces = template.split("%%")
-    return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
+    own = {"STYLE": _read("page.css"), "HELPERS": _read("page.js"), **parts}
+    pieces = _read(name).split("%%")
+    return "".join(own[piece] if i % 2 else piece for i, piece in enumerate(pieces))
+
+
+def _read(name: str) -> str:
+    return files("lapwing.displays").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def script_json(data: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.atomic import write_text
 from .canvas import resolve_axes
 from .path_boundary import draw_boundary, write_animation
 from .path_curves import draw_curves, three_axes
@@ -197,6 +198,21 @@ class PathDisplay:
         last = float(np.clip(min(events), end, high))
         return float(high), float(max(end, last / max(2.0, (high / last) ** 0.2)))
 
+    @property
+    def best_shown(self) -> tuple[float, float] | None:
+        """The part of the best interval that is shown; None where no λ is better than another."""
+        if self.best_interval is None:
+            return None
+        (low, high), (top, end) = self.best_interval, self.span
+        known = np.array([end, top])
+        if "cross-validated" in self.accuracy:  # its last λ may be above the end
+            known = self.accuracy["cross-validated"][0]
+            known = known[(known >= end) & (known <= top)]
+        low, high = max(low, end), min(high, top)
+        if low >= high or ((known >= low) & (known <= high)).all():
+            return None
+        return low, high
+
     def multipliers_at(self, lams: Any) -> np.ndarray:
         """Return the multipliers at some λ of the path, shape (n_lams, n_columns, l)."""
         last = len(self.lambdas) - 1
@@ -313,7 +329,7 @@ class PathDisplay:
         title : str
             Heading of the page.
         """
-        Path(path).write_text(make_page(self, title), encoding="utf-8")
+        write_text(path, make_page(self, title))
 
     def _has_event(self) -> np.ndarray:
         """Return at which inner breakpoints the elbow changes or a multiplier has a kink."""

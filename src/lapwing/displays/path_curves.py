@@ -100,9 +100,8 @@ def _draw_multipliers(display: PathDisplay, ax: Any) -> list[Any]:
 
 def _draw_accuracy(display: PathDisplay, ax: Any) -> list[Any]:
     drawn = []
-    if display.best_interval is not None:
-        low, high = display.best_interval
-        ax.axvspan(low, min(high, display.lambdas[0]), color="#DDDDDD", label="best interval")
+    if display.best_shown is not None:
+        ax.axvspan(*display.best_shown, color="#DDDDDD", label="best interval")
     for i, (name, (lams, values)) in enumerate(display.accuracy.items()):
         style = {"color": PALETTE[(5, 7)[i % 2]], "linestyle": DASHES[i % len(DASHES)]}
         marker = "o" if len(lams) < 3 else None

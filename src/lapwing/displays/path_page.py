@@ -64,7 +64,8 @@ def make_page(display: PathDisplay, title: str) -> str:
         "labels": (display.labels[:, None] == display.classes).argmax(axis=1).tolist(),
         "curves": curves.tolist(),
         "chosen": display.chosen,
-        "best": display.best_interval,
+        "best": display.best_shown,
+        "accuracy_note": _accuracy_note(display),
         "palette": PALETTE,
         "accuracy": _accuracy(display),
     }
@@ -151,6 +152,14 @@ def _accuracy(display: PathDisplay) -> list[dict[str, Any]]:
         some = evenly(len(lams), _ACCURACIES)
         curves.append({"name": name, "at": digits(lams[some]), "values": digits(values[some])})
     return curves
+
+
+def _accuracy_note(display: PathDisplay) -> str:
+    """Return the end of the title of the accuracy chart."""
+    if display.best_shown is not None:
+        return "; the best λ are shaded"
+    _, values = display.accuracy.get("cross-validated", ((), ()))
+    return "; all λ are equal in cross-validation" if len(set(values)) == 1 else ""
 
 
 def _facts(display: PathDisplay) -> str:

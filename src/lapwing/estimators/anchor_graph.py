@@ -18,7 +18,7 @@ from .calibration import one_column
 from .class_mass import check_prior, class_scales
 from .graph_choice import label_reach
 from .model import Classifier
-from .parameters import check_choice, check_count, check_positive, draw_seed
+from .parameters import check_positive, draw_seed, one_of
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -129,11 +129,9 @@ class AnchorGraphClassifier(Classifier):
     class_weight: Any = None
     random_state: Any = 0
 
+    _checks = {"reg_manifold": check_positive, "weights": one_of(*WEIGHTS)}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_count("n_anchors", self.n_anchors)
-        check_count("n_neighbors", self.n_neighbors)
-        check_positive("reg_manifold", self.reg_manifold)
-        check_choice("weights", self.weights, WEIGHTS)
         check_prior(self.class_prior, targets)
         started, passes = time.perf_counter(), 0 if refit else 1
         graph, Z = (self.graph_, self._Z) if refit else self._join_rows(rows.X)

@@ -10,10 +10,10 @@ import numpy as np
 from ..solvers.driver import Step, StoppingRule
 from ..solvers.stopping import MixedCheck, StabilityCheck, ValidationCheck, decisions
 from ..spaces.predictors import Predictor
+from .labels import labelled_rows
 from .manifold import Rules
-from .parameters import check_choice
 from .rows import FLOATS, Rows
-from .targets import Targets, labelled_rows
+from .targets import Targets
 
 STOPPING = ("optimal", "stability", "validation", "mixed")
 
@@ -30,7 +30,6 @@ def check_validation(settings: Any, rows: Rows, validation: Any) -> tuple[Any, n
     validation : tuple (X_v, y_v) or None
         As users give it.
     """
-    check_choice("stopping", settings.stopping, STOPPING)
     if settings.stopping in ("optimal", "stability"):
         return None
     if validation is None:

@@ -12,7 +12,6 @@ from ..graphs.eigenfunctions import EigenfunctionBasis
 from ..solvers.smoother import fit_smoother
 from ..spaces.predictors import EigenfunctionSeries
 from .model import Classifier
-from .parameters import check_count, check_positive
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -112,12 +111,6 @@ class EigenfunctionClassifier(Classifier):
     random_state: Any = 0
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_count("n_components", self.n_components)
-        check_count("n_bins", self.n_bins, lowest=2)
-        check_count("n_eigenfunctions", self.n_eigenfunctions)
-        check_positive("reg_labeled", self.reg_labeled)
-        if self.bandwidth is not None:
-            check_positive("bandwidth", self.bandwidth)
         started, passes = time.perf_counter(), 1
         if refit:
             basis = self.basis_

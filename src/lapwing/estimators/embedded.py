@@ -39,8 +39,8 @@ from ..spaces.graph_kernel import (
 )
 from .kernel_choice import resolve_kernel
 from .manifold import build_space, expansion_solution, fit_manifold
-from .parameters import check_count, check_not_negative, check_positive, draw_seed
-from .run import Solution, WarmStart, held_out_values, run_solver
+from .parameters import draw_seed
+from .run import Solution, WarmStart, held_out_values, restored_steps, run_solver
 from .targets import Targets
 
 
@@ -70,16 +70,9 @@ class GraphPart:
 
 
 def check_embedding(settings: Any, n: int) -> None:
-    """Refuse parameters that are invalid for an embedded model of n rows."""
-    check_not_negative("reg_manifold", settings.reg_manifold)
-    for name in ("C", "reg_labeled", "tol"):
-        check_positive(name, getattr(settings, name))
-    check_count("max_iter", settings.max_iter)
+    """Refuse as many eigenvectors as there are rows, or more."""
     k = settings.n_eigenvectors
-    if k is None:
-        return
-    check_count("n_eigenvectors", k)
-    if k >= n:
+    if k is not None and k >= n:
         raise ValueError(
             f"n_eigenvectors={k} must be less than the {n} rows: use a smaller number, or None for "
             "the exact graph kernel"
@@ -108,7 +101,7 @@ def graph_part(settings: Any, plan: Plan, graph: KNNGraph, targets: Targets) -> 
     weighted = np.zeros((len(precision), targets.n_columns))
     weighted[index] = strengths[:, None] * y
     virtual = K_G @ weighted
-    attributes["virtual_targets_"] = one_column_as_vector(virtual)
+    attributes["virtual_targets_"] = one_column_as_vector(targets.restored(virtual))
     own = (K_G.diagonal_at(index) * strengths)[:, None]
     rest = np.where(own < 1.0 - 1e-9, 1.0 - own, np.inf)
     held_out = (virtual[index] - own * y) / rest
@@ -174,16 +167,18 @@ def fit_tube(
         rows = X[np.ix_(used, used)] if kernel is None else X[used]
     shape = sizes.n_rows, sizes.n_columns
     first = start.coef[used] if start is not None and start.coef.shape == shape else None
-    problem, precise = _problems(settings, kernel, rows, part)
+    problem, precise = _problems(settings, kernel, rows, part, targets.scale)
     steps = tube_steps(problem, precise, tol=settings.tol, memory=plan.cache_bytes, start=first)
+    steps = restored_steps(steps, targets)
     step, result = run_solver(settings, plan.method, steps, settings.max_iter)
     f = step.function
     coef = np.zeros(shape)
     coef[used] = f.coef
     converged = result.status == "converged"
     if converged and not coef.any():
-        _warn_of_constant(settings, part)
-    found = expansion_solution(kernel, X, replace(f, coef=coef), part.held_out, result)
+        _warn_of_constant(settings, part, targets.scale)
+    held_out = targets.restored(part.held_out)
+    found = expansion_solution(kernel, X, replace(f, coef=coef), held_out, result)
     if supervised or not converged:  # values of rows that were set aside are not up to date
         values = found.predictor.values(X)
     else:
@@ -192,7 +187,7 @@ def fit_tube(
 
 
 def _problems(
-    settings: Any, kernel: Kernel | None, X: Any, part: GraphPart
+    settings: Any, kernel: Kernel | None, X: Any, part: GraphPart, scale: float
 ) -> tuple[TubeProblem, Callable[[], TubeProblem] | None]:
     """Return the problem and, if its entries are rounded, a function that makes a precise one."""
 
@@ -202,8 +197,8 @@ def _problems(
             submatrix=entries.submatrix,
             values=entries.values,
             targets=part.virtual,
-            C=float(settings.C),
-            epsilon=float(settings.epsilon),
+            C=float(settings.C) / scale,
+            epsilon=float(settings.epsilon) / scale,
             fit_intercept=bool(settings.fit_intercept),
             dtype=dtype,
             constant=part.constant,
@@ -218,14 +213,16 @@ def _problems(
     return problem(kernel.prepare(X), np.float64), None
 
 
-def _warn_of_constant(settings: Any, part: GraphPart) -> None:
-    """Warn that all dual coefficients are zero."""
-    span = float(np.ptp(part.virtual, axis=0).max())
+def _warn_of_constant(settings: Any, part: GraphPart, scale: float) -> None:
+    """Warn that all dual coefficients are zero, unless the virtual targets are constant."""
+    span = scale * float(np.ptp(part.virtual, axis=0).max())
+    if span == 0:
+        return
     name = "epsilon" if span <= 2.0 * settings.epsilon else "tol"
     warn(
         f"{name}={getattr(settings, name):g} is so large that a constant meets the stopping "
         f"criterion for the virtual targets, which span {span:.3g}: predictions are constant. "
-        f"Lower {name}, or scale the targets up"
+        f"Lower {name}"
     )
 
 
@@ -295,11 +292,11 @@ def _fit_eigenvectors(
         fit_intercept=bool(settings.fit_intercept),
     )
     options = SolverOptions(settings.tol, np.random.default_rng(seed))
-    steps = RIDGE_METHODS[plan.method].run(problem, options)
+    steps = restored_steps(RIDGE_METHODS[plan.method].run(problem, options), targets)
     step, result = run_solver(settings, plan.method, steps, settings.max_iter)
     held_out = held_out_values(step, index)
     found = expansion_solution(kernel, X, step.function, held_out, result, seed=seed)
     virtual = embedding @ (embedding[index].T @ (strengths[:, None] * targets.values))
     return found.with_attributes(
-        embedding_=embedding, virtual_targets_=one_column_as_vector(virtual)
+        embedding_=embedding, virtual_targets_=one_column_as_vector(targets.restored(virtual))
     )

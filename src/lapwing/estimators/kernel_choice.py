@@ -52,12 +52,21 @@ def resolve_local_kernel(settings: Any, X: Any, points: np.ndarray) -> Kernel:
 
 
 def check_kernel(kernel: Kernel, X: Any) -> None:
-    """Refuse a kernel that is visibly not positive semi-definite on a sample of the rows."""
-    if not kernel.is_positive_semidefinite:
-        rows = kernel.prepare(X[_sample(X.shape[0])])
+    """Refuse a kernel that has values without meaning on a sample of the rows.
+
+    Its values must be finite, and visibly positive semi-definite.
+    """
+    if kernel.is_linear or kernel.is_radial:
+        return
+    rows = kernel.prepare(X[_sample(X.shape[0])])
+    with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(rows, rows)
-        if not np.isfinite(K).all():
-            raise ValueError("the kernel gives NaN or infinite values: rescale the rows or gamma")
+    if not np.isfinite(K).all():
+        raise ValueError(
+            "the kernel gives NaN or infinite values: rescale the rows or gamma, or choose a "
+            "smaller whole degree"
+        )
+    if not kernel.is_positive_semidefinite:
         if not np.allclose(K, K.T, atol=1e-8 * max(float(np.abs(K).max()), 1e-300)):
             raise ValueError("the kernel is not symmetric: k(a, b) must equal k(b, a)")
         _check_semidefinite(K)

@@ -17,13 +17,11 @@ from ..spaces.features import Landmarks, landmark_features, principal_features, 
 from ..spaces.kmeans import kmeans_landmarks
 from ..spaces.prototypes import Similarities
 from .kernel_choice import resolve_local_kernel
-from .parameters import check_count, check_gamma, is_word
 from .run import WarmStart
 
 
 def check_landmarks(settings: Any) -> None:
-    """Refuse an invalid number of landmarks, and a solver that cannot use landmarks."""
-    check_count("n_landmarks", settings.n_landmarks)
+    """Refuse a solver that cannot use landmarks."""
     if getattr(settings, "solver", "auto") == "pcg":
         raise ValueError(
             "solver='pcg' does not go with n_landmarks, where one small matrix gives the exact "
@@ -71,16 +69,6 @@ def _gram_array(kernel: Kernel | None, X: Any) -> np.ndarray:
     if kernel is None:
         return np.asarray(X, dtype=np.float64)
     return gram_matrix(kernel, kernel.prepare(X))
-
-
-def check_landmark_rows(settings: Any) -> None:
-    """Refuse an invalid number of landmarks, and kernels without values for other rows."""
-    check_count("n_landmarks", settings.n_landmarks)
-    check_gamma(settings.gamma)
-    if is_word(settings.kernel, "precomputed"):
-        raise ValueError(
-            "kernel='precomputed' is not offered here: pass the rows and a kernel function"
-        )
 
 
 def landmark_rows(

@@ -12,7 +12,7 @@ from ..solvers.driver import Step
 from .embedded import check_embedding, fit_embedded_least_squares
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
-from .parameters import check_choice
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -167,9 +167,10 @@ class LapERLSClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "direct", "cg")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_choice("solver", self.solver, ("auto", "direct", "cg"))
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)
@@ -273,6 +274,10 @@ class LapERLSRegressor(Regressor):
     The power p is that of the graph, ``KNNGraph(power=p)``. In a connected component of the graph
     without labels, the mean of g is free within about ten times the size of the targets.
 
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     With ``n_eigenvectors`` the kernel enters by one block of linear systems, one for each
     eigenvector. Without, the model is `LapRLSRegressor` for the kernel K + I/C, γ_A = 1/λ and
     γ_I = μ/λ, and C → ∞ is `LapRLSRegressor` for K.
@@ -314,9 +319,10 @@ class LapERLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "direct", "cg")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_choice("solver", self.solver, ("auto", "direct", "cg"))
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_embedded_least_squares(self, rows.X, targets, graph, start)

@@ -12,7 +12,6 @@ from ..solvers.driver import Step
 from .embedded import check_embedding, fit_tube
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
-from .parameters import check_not_negative
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -65,7 +64,8 @@ class LapESVC(Classifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in units of the target.
+        Largest violation of the optimality conditions, relative to the size of the targets: 1 for
+        classes, the standard deviation of quantities (without an intercept, from zero).
     max_iter : int, default=10000
         Maximum number of working sets.
     warm_start : bool, default=False
@@ -164,7 +164,6 @@ class LapESVC(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_not_negative("epsilon", self.epsilon)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)
@@ -216,7 +215,8 @@ class LapESVR(Regressor):
     unlabeled : float, default=nan
         Marker of rows without a target; None, NaN and pd.NA always count as such.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in units of the target.
+        Largest violation of the optimality conditions, relative to the size of the targets: 1 for
+        classes, the standard deviation of quantities (without an intercept, from zero).
     max_iter : int, default=10000
         Maximum number of working sets.
     warm_start : bool, default=False
@@ -264,6 +264,11 @@ class LapESVR(Regressor):
     The power p is that of the graph, ``KNNGraph(power=p)``. In a connected component of the graph
     without labels, the mean of g is free within about ten times the size of the targets.
 
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
+    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
+    and ε/a. The model is then a times that of y, plus b.
+
     The dual is solved by decomposition into working sets of a few hundred rows. Rows of the Gram
     matrix are computed when they are used and kept in a cache, whose size ``memory_limit`` bounds.
     The cost of a prediction is proportional to the number of support rows.
@@ -306,7 +311,6 @@ class LapESVR(Regressor):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])
-        check_not_negative("epsilon", self.epsilon)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_tube(self, rows.X, targets, graph, start)

@@ -10,14 +10,16 @@ import numpy as np
 
 from ..losses import SquaredLoss
 from ..solvers.driver import Step
-from .early_stopping import check_validation, early_stopping
+from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
-from .manifold import check_regularization, fit_manifold
+from .manifold import fit_manifold
 from .model import Classifier, Regressor
-from .parameters import check_choice
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
+
+SOLVERS = ("auto", "direct", "pcg")
 
 
 @dataclass(repr=False, eq=False)
@@ -155,6 +157,8 @@ class LapRLSClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of(*SOLVERS), "stopping": one_of(*STOPPING)}
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
@@ -173,14 +177,11 @@ class LapRLSClassifier(Classifier):
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight), validation)
+        return self._fit(*self._check(X, y, sample_weight), validation)
 
     def _fit(
         self, rows: Rows, targets: Targets, validation: Any = None, *, refit: bool = False
     ) -> Self:
-        check_choice("solver", self.solver, ("auto", "direct", "pcg"))
-        check_regularization(self)
         validation = self._validation if refit else check_validation(self, rows, validation)
         rules = early_stopping(self.stopping, targets, validation)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
@@ -276,6 +277,10 @@ class LapRLSRegressor(Regressor):
 
     Notes
     -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
     sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer
@@ -317,9 +322,9 @@ class LapRLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of(*SOLVERS)}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("solver", self.solver, ("auto", "direct", "pcg"))
-        check_regularization(self)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(

@@ -9,11 +9,11 @@ from typing import Any, Self
 from ..losses import LOSSES, Loss
 from ..solvers.driver import Step
 from ..solvers.methods import PCG
-from .early_stopping import check_validation, early_stopping
+from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
-from .manifold import check_regularization, fit_manifold
+from .manifold import fit_manifold
 from .model import Classifier
-from .parameters import check_choice
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -166,6 +166,8 @@ class LapSVC(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"loss": one_of("squared_hinge", "hinge"), "stopping": one_of(*STOPPING)}
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
@@ -184,14 +186,12 @@ class LapSVC(Classifier):
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight), validation)
+        return self._fit(*self._check(X, y, sample_weight), validation)
 
     def _fit(
         self, rows: Rows, targets: Targets, validation: Any = None, *, refit: bool = False
     ) -> Self:
         loss = _margin_loss(self.loss, self.solver)
-        check_regularization(self)
         validation = self._validation if refit else check_validation(self, rows, validation)
         rules = early_stopping(self.stopping, targets, validation)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
@@ -206,7 +206,6 @@ class LapSVC(Classifier):
 
 def _margin_loss(name: str, solver: str) -> Loss:
     """Return the loss, after checking that the solver can minimise it."""
-    check_choice("loss", name, ("squared_hinge", "hinge"))
     loss = LOSSES[name]()
     allowed = ["auto", "dual" if loss.is_sum_of_hinges else "newton"]
     allowed += ["pcg"] if PCG.accepts(loss) else []

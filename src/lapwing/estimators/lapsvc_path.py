@@ -17,9 +17,9 @@ from ..plan.grid import plan_path
 from ..solvers.methods import Sizes
 from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
+from .labels import labelled_rows
 from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
-from .parameters import check_positive, check_share
 from .rows import Rows
 from .run import Solution, held_out_values, run_solver
 from .solution_path import (
@@ -32,7 +32,7 @@ from .solution_path import (
     step_at,
     with_midpoints,
 )
-from .targets import Targets, labelled_rows
+from .targets import Targets
 
 
 @dataclass(repr=False, eq=False)
@@ -161,14 +161,12 @@ class LapSVCPath(Classifier):
     memory_limit: float | str | None = None
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_positive("rho", self.rho)
-        check_share("lambda_min_ratio", self.lambda_min_ratio)
         X = rows.X
         graph, reach = graph_of_rows(self, X, targets, refit, default=regression_graph())
         kernel, sizes = resolve_kernel(self, X), Sizes.of(X, targets.values)
         plan = plan_path(kernel, sizes, memory_limit=self.memory_limit)
         space, _ = build_space(plan, X)
-        problem = path_problem(plan, space, targets, graph.laplacian_, self.rho)
+        problem = path_problem(plan, space, targets, graph.laplacian_, float(self.rho))
         paths = follow_paths(self, problem)
         chosen = choose_lambda(self, X, problem, paths.breakpoints)
         step = step_at(self, problem, paths, chosen["lambda_"])

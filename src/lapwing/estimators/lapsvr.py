@@ -13,7 +13,7 @@ from ..solvers.driver import Step
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Regressor
-from .parameters import check_choice, check_not_negative, check_positive
+from .parameters import one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -33,7 +33,7 @@ class LapSVR(Regressor):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses, positive.
+        Weight of the losses, positive, in units of the target.
     epsilon : float, default=0.1
         ε ≥ 0, the error that costs nothing, in units of the target.
     reg_manifold : float, default=0.01
@@ -103,6 +103,11 @@ class LapSVR(Regressor):
     In the scale of the other Laplacian models, ½·(Σ loss + γ_A‖f‖² + γ_I fᵀLᵖf), this is γ_A = 1,
     γ_I = μ and losses of weight 2C.
 
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
+    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
+    and ε/a. The model is then a times that of y, plus b.
+
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,
     sparse rows and more than 10 000 dense rows are used through products with X alone; for fewer
@@ -145,12 +150,11 @@ class LapSVR(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {"solver": one_of("auto", "dual")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("solver", self.solver, ("auto", "dual"))
-        check_not_negative("epsilon", self.epsilon)
-        check_not_negative("reg_manifold", self.reg_manifold)
-        check_positive("C", self.C)
-        loss, weight = EpsilonInsensitive(float(self.epsilon)), 2.0 * float(self.C)
+        loss = EpsilonInsensitive(float(self.epsilon) / targets.scale)
+        weight = 2.0 * float(self.C) / targets.scale
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(

@@ -21,7 +21,7 @@ from .calibration import fit_temperature, one_column
 from .class_mass import check_prior, class_scales
 from .graph_choice import graph_of_rows
 from .model import Classifier
-from .parameters import check_choice, check_count, check_positive, check_share, draw_seed
+from .parameters import draw_seed, one_of
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -150,11 +150,9 @@ class LGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: Any = None
 
+    _checks = {"solver": one_of(*SOLVERS)}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_share("alpha", self.alpha)
-        check_choice("solver", self.solver, SOLVERS)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
         check_prior(self.class_prior, targets)
         prior = "they get the class of the prior"
         graph, reach = graph_of_rows(self, rows.X, targets, refit, consequence=prior)

@@ -31,18 +31,12 @@ from ..spaces.kernel_space import KernelSpace, LinearSpace, Space
 from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from .kernel_choice import resolve_kernel
 from .landmarks import check_landmarks, make_landmarks
-from .parameters import check_not_negative, check_positive, draw_seed
-from .run import Solution, WarmStart, held_out_values, run_solver
+from .parameters import draw_seed
+from .run import Solution, WarmStart, held_out_values, restored_steps, run_solver
 from .targets import Targets
 
 #: Makes stopping rules from a function that gives the predictor of a step.
 Rules = Callable[[Callable[[Step], Predictor]], Sequence[StoppingRule]]
-
-
-def check_regularization(settings: Any) -> None:
-    """Refuse invalid weights of the two norms."""
-    check_positive("reg_ambient", settings.reg_ambient)
-    check_not_negative("reg_manifold", settings.reg_manifold)
 
 
 def fit_manifold(
@@ -117,6 +111,7 @@ def fit_manifold(
 
     first = None if start is None else (start.coef, start.intercept)
     steps = RISK_METHODS[plan.method].run(risk, SolverOptions(settings.tol, rng, first, exact))
+    steps = restored_steps(steps, targets)
     max_iter = min(settings.max_iter, plan.max_iter)
     checks = () if rules is None else rules(predictor)
     try:

@@ -6,6 +6,7 @@ its parameters and a ``_fit`` that ends with ``_set_fitted``; all else is values
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -20,10 +21,16 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
 from .invariance import units_of
-from .parameters import is_word
+from .parameters import Check, check_parameters, is_word
 from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
-from .targets import Targets, class_targets, quantity_targets
+from .targets import (
+    Targets,
+    class_targets,
+    quantity_targets,
+    relabelled_classes,
+    relabelled_quantities,
+)
 
 #: What is wrong with a model file, where `check_loaded` refuses it.
 _LABELS = "its labels do not fit its rows or its classes"
@@ -43,12 +50,19 @@ class Model(BaseEstimator):
     _targets: Targets
     _units: RowUnits  # of extreme rows only
 
+    # Set by the estimators.
+    unlabeled: Any
+
     #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
     #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
     _keeps_rows: bool = True
+    #: Checks of parameters that differ from the shared ones, by name, see `parameters`.
+    _checks: ClassVar[Mapping[str, Check]] = {}
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
     _packed_first: ClassVar[tuple[str, ...]] = ()
+    #: Parts of a model file whose arrays may contain NaN, see `arrays.packing`.
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("parameters", "cv_results_")
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
 
@@ -58,6 +72,9 @@ class Model(BaseEstimator):
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         raise NotImplementedError(f"{type(self).__name__} must implement _check_targets")
 
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        raise NotImplementedError(f"{type(self).__name__} must implement _relabelled")
+
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
 
@@ -65,25 +82,32 @@ class Model(BaseEstimator):
 
         Parameters
         ----------
-        index : array of int
-            Rows of the training data.
+        index : array of int or bool
+            Rows of the training data: numbers, which count from the end if they are negative, or a
+            mask of all rows.
         y : array of the same length
-            Their labels or targets; the marker of unlabelled rows removes a label.
+            Their labels or targets, which may be new classes. The marker of unlabelled rows removes
+            the label of a row that has one.
 
         Returns
         -------
         self
         """
         check_is_fitted(self, "predictor_")
-        rows, labels = self._training_rows(), self._targets.with_labels(index, y)
-        return self._fit(
-            rows, self._check_targets(rows, labels, self._targets.row_weights), refit=True
-        )
+        check_parameters(self)
+        rows = self._training_rows()
+        return self._fit(rows, self._relabelled(rows, index, y), refit=True)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
         check_is_fitted(self, "predictor_")
         return self.predictor_.values(self._new_rows(X))
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Targets]:
+        """Return the rows and targets of a fit, after a check of the parameters."""
+        check_parameters(self)
+        rows = self._check_rows(X)
+        return rows, self._check_targets(rows, y, sample_weight)
 
     def _check_rows(self, X: Any) -> Rows:
         """Return training rows, checked, in units in which the model can compute with them."""
@@ -187,7 +211,6 @@ class Classifier(ClassifierMixin, Model):
     temperature_: float
 
     # Set by the estimators.
-    unlabeled: Any
     class_weight: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -200,18 +223,23 @@ class Classifier(ClassifierMixin, Model):
         y : array of shape (n,)
             Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the labelled rows; those of unlabelled rows are not used, except by `S3VC`.
+            Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
+            are not used, except by `S3VC`.
 
         Returns
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
         return class_targets(
             y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_classes(
+            self._targets, index, y, unlabeled=self.unlabeled, class_weight=self.class_weight
         )
 
     def _set_fitted(
@@ -269,9 +297,6 @@ class Classifier(ClassifierMixin, Model):
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
 
-    # Set by the estimators.
-    unlabeled: Any
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.
 
@@ -282,17 +307,28 @@ class Regressor(RegressorMixin, Model):
         y : array of shape (n,)
             Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
         sample_weight : array of shape (n,), optional
-            Weights of the rows with a target; others are not used.
+            Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
         -------
         self
         """
-        rows = self._check_rows(X)
-        return self._fit(rows, self._check_targets(rows, y, sample_weight))
+        return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return quantity_targets(y, rows.X, sample_weight, unlabeled=self.unlabeled)
+        return quantity_targets(
+            y, rows.X, sample_weight, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
+        return relabelled_quantities(
+            self._targets, index, y, rows.X, unlabeled=self.unlabeled, centred=self._is_centred
+        )
+
+    @property
+    def _is_centred(self) -> bool:
+        """Whether targets are centred: not in a model without an intercept."""
+        return bool(getattr(self, "fit_intercept", True))
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any

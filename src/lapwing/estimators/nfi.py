@@ -17,9 +17,9 @@ from ..spaces.predictors import PrototypeMixture
 from ..spaces.prototypes import Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
-from .landmarks import check_landmark_rows, landmark_rows
+from .landmarks import landmark_rows
 from .model import Classifier
-from .parameters import check_positive, draw_seed, is_word
+from .parameters import check_kernel_of_any_rows, check_positive, draw_seed, is_word
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -136,11 +136,13 @@ class NFIClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
+    _checks = {
+        "epsilon": check_positive,
+        "kernel": check_kernel_of_any_rows,
+        "reg_manifold": check_positive,
+    }
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_landmark_rows(self)
-        check_positive("epsilon", self.epsilon)
-        if not is_word(self.reg_manifold, "scale"):
-            check_positive("reg_manifold", self.reg_manifold)
         check_prior(self.class_prior, targets)
         started, (n, l) = time.perf_counter(), (rows.X.shape[0], len(targets.index))
         seed = self._seed if refit else draw_seed(self.random_state)

@@ -15,9 +15,9 @@ from ..spaces.predictors import RowLookup
 from ..spaces.prototypes import LowRankGraph, Similarities, tile_rows
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
-from .landmarks import check_landmark_rows, landmark_rows
+from .landmarks import landmark_rows
 from .model import Classifier
-from .parameters import check_share, draw_seed
+from .parameters import check_kernel_of_any_rows, draw_seed
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -128,9 +128,9 @@ class NystromLGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
+    _checks = {"kernel": check_kernel_of_any_rows}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_share("alpha", self.alpha)
-        check_landmark_rows(self)
         check_prior(self.class_prior, targets)
         started, passes = time.perf_counter(), 1 if refit else 3
         system = self._system if refit else self._build_system(rows.X)

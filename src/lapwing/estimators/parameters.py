@@ -1,18 +1,114 @@
-"""Checks of parameters, with errors that name the parameter and what it may be; and seeds."""
+"""Parameters: what each may be, by name, the same for all estimators; and seeds.
+
+`check_parameters` looks at all of them before a fit looks at anything else, so that a bad value is
+refused by its name even where it would not be used. Knows neither rows nor labels: what depends on
+these, such as the number of classes, is checked where it is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..arrays.memory import parse_size
+
+#: Refuses bad values of a parameter, given its name and the value.
+Check = Callable[[str, Any], None]
+KERNELS = ("rbf", "linear", "poly", "cosine", "precomputed")
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters that have an impossible value, used or not.
+
+    The default of a parameter is always valid, so a parameter may be None or a word such as "auto"
+    where that is its default. Estimators list what differs from the shared checks in ``_checks``.
+    """
+    defaults = signature(type(model)).parameters
+    for name, value in model.get_params(deep=False).items():
+        default = defaults[name].default
+        if value is default or (isinstance(default, str) and is_word(value, default)):
+            continue
+        check = model._checks.get(name, _SHARED.get(name))
+        if check is not None:
+            check(name, value)
+
 
 def is_word(value: Any, word: str) -> bool:
     """Return whether a parameter that may also be a number, an array or a function is this word."""
     return isinstance(value, str) and value == word
+
+
+def finite_number(value: Any) -> float:
+    """Return a finite number; NaN for everything else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return np.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return np.nan
+    return number if np.isfinite(number) else np.nan
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a value that is not a positive finite number."""
+    if not finite_number(value) > 0:
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse a value that is not a finite number of at least zero."""
+    if not finite_number(value) >= 0:
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}")
+
+
+def check_finite(name: str, value: Any) -> None:
+    """Refuse a value that is not a finite number."""
+    if np.isnan(finite_number(value)):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse a value that is not a number between 0 and 1, both excluded."""
+    if not 0.0 < finite_number(value) < 1.0:
+        raise ValueError(f"{name} must be more than 0 and less than 1, got {value!r}")
+
+
+def check_count(name: str, value: Any, lowest: int = 1) -> None:
+    """Refuse a value that is not a whole number of at least ``lowest``."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and int(value) >= lowest):
+        raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}")
+
+
+def check_folds(name: str, value: Any) -> None:
+    """Refuse what is neither a number of folds, a splitter, pairs of indices nor None."""
+    splits = hasattr(value, "split") or isinstance(value, Iterable)
+    if value is not None and (isinstance(value, str) or not splits):
+        check_count(name, value, lowest=2)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a value that is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_verbosity(name: str, value: Any) -> None:
+    """Refuse a value that is neither a truth value nor a whole number of at least zero."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_count(name, value, lowest=0)
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Refuse a value that cannot be called."""
+    if not callable(value):
+        raise ValueError(f"{name} must be a function or None, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -23,37 +119,113 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be {listed}, got {value!r}")
 
 
-def check_count(name: str, value: Any, lowest: int = 1) -> None:
-    """Refuse a value that is not a whole number of at least ``lowest``."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and int(value) >= lowest):
-        raise ValueError(f"{name} must be a whole number of at least {lowest}, got {value!r}")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a value that is not a positive finite number."""
-    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Refuse a value that is not a finite number of at least zero."""
-    if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) >= 0):
-        raise ValueError(f"{name} must be finite and not negative, got {value!r}")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Refuse a value that is not a number between 0 and 1, both excluded."""
-    if not (isinstance(value, Real) and 0.0 < float(value) < 1.0):
-        raise ValueError(f"{name} must be more than 0 and less than 1, got {value!r}")
-
-
-def check_gamma(gamma: Any) -> None:
-    """Refuse a text that does not name a width, where "local" does."""
-    if isinstance(gamma, str) and gamma not in ("local", "scale", "median"):
+def check_kernel_name(name: str, value: Any) -> None:
+    """Refuse what is neither the name of a kernel nor a function."""
+    if not (callable(value) or (isinstance(value, str) and value in KERNELS)):
         raise ValueError(
-            f"gamma must be a positive number, 'local', 'scale' or 'median', got {gamma!r}"
+            f"{name} {value!r} is unknown: use {', '.join(map(repr, KERNELS))} or a function of "
+            "two arrays of rows"
         )
+
+
+def check_kernel_of_any_rows(name: str, value: Any) -> None:
+    """Refuse what is not a kernel that has values for rows other than those of the fit."""
+    check_kernel_name(name, value)
+    if is_word(value, "precomputed"):
+        raise ValueError(
+            f"{name}='precomputed' has no values for prototypes or landmarks: pass the rows and a "
+            "kernel function, or use LapSVC with n_landmarks"
+        )
+
+
+def check_width(name: str, value: Any) -> None:
+    """Refuse what is neither a positive number nor the name of a width."""
+    if not (finite_number(value) > 0 or (isinstance(value, str) and value in ("scale", "median"))):
+        raise ValueError(
+            f"{name} must be positive and finite, 'scale' or 'median' (or 'local' where that is "
+            f"the default), got {value!r}"
+        )
+
+
+def check_class_weight(name: str, value: Any) -> None:
+    """Refuse what is neither "balanced" nor a weight for each of some classes."""
+    if is_word(value, "balanced"):
+        return
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be 'balanced', None or a dict of weights, got {value!r}")
+    for label, weight in value.items():
+        check_not_negative(f"{name}[{label!r}]", weight)
+
+
+def check_memory_limit(name: str, value: Any) -> None:
+    """Refuse what is neither a number of bytes nor a text such as "8GB"."""
+    if isinstance(value, str):
+        parse_size(value)
+    else:
+        check_positive(name, value)
+
+
+def check_marker(name: str, value: Any) -> None:
+    """Refuse a marker that is not one value, such as a list of several."""
+    if np.ndim(value) > 0 or isinstance(value, (dict, set, frozenset)):
+        raise ValueError(
+            f"{name} must be one value, the marker of unlabelled rows, got {value!r}: replace "
+            "other markers in y by None or NaN, which always count as unlabelled"
+        )
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Refuse what is neither a seed nor a generator of random numbers."""
+    try:
+        if not isinstance(value, np.random.Generator):
+            check_random_state(value)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be used: {error}") from error
+
+
+def one_of(*choices: str) -> Check:
+    """Return a check that refuses what is none of the choices."""
+    return partial(check_choice, choices=choices)
+
+
+def each(check: Check) -> Check:
+    """Return a check of a value or of a sequence of at least one, each with the given check."""
+
+    def check_each(name: str, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, (list, tuple)):
+            return check(name, value)
+        if len(value) == 0:
+            raise ValueError(f"{name} is an empty sequence: give at least one value")
+        for one in value:
+            check(name, one)
+
+    return check_each
+
+
+_SHARED: dict[str, Check] = {
+    **dict.fromkeys(("C", "bandwidth", "labeled_weight", "reg", "reg_ambient"), check_positive),
+    **dict.fromkeys(("reg_labeled", "rho", "surrogate_gamma", "tol"), check_positive),
+    **dict.fromkeys(("unlabeled_sharpness",), check_positive),
+    **dict.fromkeys(("degree", "epsilon", "reg_manifold", "reg_unlabeled"), check_not_negative),
+    **dict.fromkeys(("alpha", "lambda_min_ratio"), check_share),
+    **dict.fromkeys(("max_iter", "n_anchors", "n_components", "n_eigenfunctions"), check_count),
+    **dict.fromkeys(("n_eigenvectors", "n_init", "n_landmarks", "n_neighbors"), check_count),
+    **dict.fromkeys(("n_prototypes",), check_count),
+    **dict.fromkeys(("fit_intercept", "normalize_rows", "warm_start"), check_flag),
+    "callback": check_callable,
+    "class_weight": check_class_weight,
+    "coef0": check_finite,
+    "cv": check_folds,
+    "gamma": check_width,
+    "kernel": check_kernel_name,
+    "memory_limit": check_memory_limit,
+    "n_bins": partial(check_count, lowest=2),
+    "random_state": check_seed,
+    "unlabeled": check_marker,
+    "verbose": check_verbosity,
+}
 
 
 def draw_seed(random_state: Any) -> int:

@@ -37,20 +37,10 @@ from ..spaces.prototypes import (
     tile_rows,
 )
 from .kernel_choice import resolve_local_kernel
-from .parameters import (
-    check_choice,
-    check_count,
-    check_gamma,
-    check_not_negative,
-    check_positive,
-    draw_seed,
-    is_word,
-)
+from .parameters import draw_seed, is_word
 from .row_source import RowSource
-from .run import Solution, direct_result
+from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
-
-LOSSES = ("squared", "hinge")
 
 
 @dataclass(frozen=True)
@@ -104,25 +94,6 @@ class KeptRows:
         return cls(X, sums, _checksum(X))
 
 
-def check_pvm_parameters(settings: Any) -> None:
-    """Refuse invalid parameters."""
-    check_choice("loss", settings.loss, LOSSES)
-    if not is_word(settings.n_prototypes, "auto"):
-        check_count("n_prototypes", settings.n_prototypes)
-    if settings.n_landmarks is not None:
-        check_count("n_landmarks", settings.n_landmarks)
-    if not is_word(settings.reg_labeled, "scale"):
-        check_positive("reg_labeled", settings.reg_labeled)
-    check_not_negative("reg_unlabeled", settings.reg_unlabeled)
-    check_positive("labeled_weight", settings.labeled_weight)
-    check_gamma(settings.gamma)
-    if is_word(settings.kernel, "precomputed"):
-        raise ValueError(
-            "kernel='precomputed' has no values for prototypes, which are not rows: pass the "
-            "rows and a kernel function, or use LapSVC with n_landmarks"
-        )
-
-
 def fit_prototypes(
     settings: Any, source: RowSource, targets: Targets, sums: PrototypeSums | None = None
 ) -> Solution:
@@ -148,16 +119,19 @@ def fit_prototypes(
         X_l = source.rows.X[targets.index]
     weight = _label_weight(settings, sums, targets)
     coef, held_out = _solve(settings, sums, sums.similarities(X_l), targets, weight)
-    predictor = PrototypeMixture(sums.similarities, coef)
-    values = _values_of_all(predictor, source.blocks, targets)
+    mixture = PrototypeMixture(sums.similarities, coef)
+    values = _values_of_all(mixture, source.blocks, targets)
     attributes = {
         "prototypes_": sums.similarities.points,
         "landmarks_": sums.landmarks,
         "kernel_": sums.similarities.kernel,
-        "coef_": coef.T,
+        "coef_": targets.scale * coef.T,
         "reg_labeled_": weight,
         "_kept": KeptRows.of(source.rows.X, sums) if source.labels is None else None,
     }
+    if targets.classes is None:
+        attributes["intercept_"] = np.array([targets.level])
+    predictor, held_out = restored_predictor(mixture, targets), targets.restored(held_out)
     result = _result(settings.loss, started, passes)
     return Solution(predictor, result, values, held_out, attributes)
 
@@ -254,7 +228,7 @@ def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targ
     """Return the class codes of all rows, or their predicted targets."""
     tile = tile_rows(len(predictor.coef))
     if targets.classes is None:
-        return blocks.map("targets", predictor.of_tile, tile)
+        return targets.restored(blocks.map("targets", predictor.of_tile, tile))
 
     def codes(X: Any) -> np.ndarray:
         return decisions(predictor.of_tile(X)).astype(np.int32)

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from .model import Classifier
-from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
+from .parameters import check_kernel_of_any_rows, check_parameters, one_of
+from .pvm import fit_prototypes, kept_rows, state_without_rows
 from .row_source import rows_in_blocks, source_of
 from .rows import ROW_DTYPE, Rows
 from .targets import Targets
@@ -147,6 +148,7 @@ class PVMClassifier(Classifier):
 
     _row_dtype = ROW_DTYPE
     _keeps_rows = False
+    _checks = {"kernel": check_kernel_of_any_rows, "loss": one_of("squared", "hinge")}
 
     def fit_blocks(self, blocks: Any) -> Self:
         """Fit to rows that come in blocks, such as files that do not fit into memory together.
@@ -180,14 +182,13 @@ class PVMClassifier(Classifier):
         >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
         array([0, 1])
         """
-        check_pvm_parameters(self)
+        check_parameters(self)
         with rows_in_blocks(self, blocks) as source:
             targets = self._check_targets(source.rows, source.labels, None)
             found = fit_prototypes(self, source, targets)
         return self._set_fitted(source.rows, targets, found)
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_pvm_parameters(self)
         sums = self._kept.sums if refit else None
         found = fit_prototypes(self, source_of(self, rows), targets, sums)
         return self._set_fitted(rows, targets, found)

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Regressor
-from .pvm import check_pvm_parameters, fit_prototypes, kept_rows, state_without_rows
+from .parameters import check_kernel_of_any_rows, check_parameters
+from .pvm import fit_prototypes, kept_rows, state_without_rows
 from .row_source import rows_in_blocks, source_of
 from .rows import ROW_DTYPE, Rows
 from .targets import Targets
@@ -19,11 +20,13 @@ from .targets import Targets
 class PVMRegressor(Regressor):
     r"""Prototype vector machine for regression, with targets of few rows.
 
-    The function is a mixture of the values of k prototypes, f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph
-    of all rows is one of low rank, as in `PVMClassifier`; they minimise
+    The function is the mean ȳ of the targets plus a mixture of the values of k prototypes,
+    ȳ + f(x), f(x) = Σⱼ fⱼ h(x, vⱼ), and the graph of all rows is one of low rank, as in
+    `PVMClassifier`; they minimise
 
-        fᵀSf + C₁ Σ_labelled (y - f)² + C₂ Σ_unlabelled f².
+        fᵀSf + C₁ Σ_labelled (y - ȳ - f)² + C₂ Σ_unlabelled f².
 
+    The model of a·y + b is a times that of y, plus b.
     Time is linear in the rows, and memory does not grow with them.
 
     Parameters
@@ -75,6 +78,8 @@ class PVMRegressor(Regressor):
         The prototypes uᵢ of the graph.
     coef_ : ndarray of shape (n_columns, k)
         The values fⱼ of the prototypes.
+    intercept_ : ndarray of shape (n_columns,)
+        ȳ, the weighted mean of the targets.
     kernel_ : Kernel
         The kernel, with the value of ``gamma``.
     reg_labeled_ : float
@@ -133,6 +138,7 @@ class PVMRegressor(Regressor):
 
     _row_dtype = ROW_DTYPE
     _keeps_rows = False
+    _checks = {"kernel": check_kernel_of_any_rows}
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"
 
@@ -166,14 +172,13 @@ class PVMRegressor(Regressor):
         >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
         True
         """
-        check_pvm_parameters(self)
+        check_parameters(self)
         with rows_in_blocks(self, blocks) as source:
             targets = self._check_targets(source.rows, source.labels, None)
             found = fit_prototypes(self, source, targets)
         return self._set_fitted(source.rows, targets, found)
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_pvm_parameters(self)
         sums = self._kept.sums if refit else None
         found = fit_prototypes(self, source_of(self, rows), targets, sums)
         return self._set_fitted(rows, targets, found)

@@ -19,8 +19,8 @@ from ..arrays.blocks import Progress, RowBlocks, open_stream
 from ..arrays.row_units import Extent
 from ..messages import ProgressLine
 from .invariance import units_of
+from .labels import labelled_rows
 from .rows import ROW_DTYPE, Rows, check_rows
-from .targets import labelled_rows
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from ..arrays.row_units import SAME_UNITS, RowsInUnits, RowUnits
 FLOATS = (np.float64, np.float32)
 #: Rows may be of any type of number: tiles are converted as they are read.
 ROW_DTYPE = "numeric"
+#: Smallest positive weight of a row; the largest is its reciprocal. Squares of ratios are finite.
+_LEAST_WEIGHT = 1e-75
 
 
 @dataclass(frozen=True)
@@ -126,13 +128,14 @@ def _refuse_dates(X: Any) -> None:
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return one non-negative weight per row."""
+    """Return one weight per row, zero or of a size with which solvers can compute."""
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold one finite number per row: {error}") from error
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative")
+    check_weight_range("sample_weight", weights)
     return weights
 
 
@@ -155,3 +158,14 @@ def _is_mapped(X: Any) -> bool:
     while isinstance(X, np.ndarray):
         X = X.base
     return isinstance(X, mmap.mmap)
+
+
+def check_weight_range(name: str, weights: np.ndarray) -> None:
+    """Refuse positive weights whose squares or reciprocals would overflow in a solver."""
+    extreme = weights[(weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > 1.0 / _LEAST_WEIGHT))]
+    if len(extreme):
+        raise ValueError(
+            f"{name} holds {extreme[0]:.1e}: weights must be zero or between {_LEAST_WEIGHT:.0e} "
+            f"and {1.0 / _LEAST_WEIGHT:.0e}. Multiply all of them by one factor, or set those that "
+            "should not count to zero"
+        )

@@ -1,4 +1,8 @@
-"""Running a solver for an estimator: warm starts, progress, warnings, and the solution."""
+"""Running a solver for an estimator: warm starts, units, progress, warnings, and the solution.
+
+Solvers fit quantities of mean zero and deviation one (`targets`). What leaves a solver is in the
+units of y again: its steps by `restored_steps`, a fitted function by `restored_predictor`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..messages import ProgressLine, warn
 from ..solvers.driver import SolverResult, Step, StoppingRule, drive
-from ..spaces.predictors import Predictor
+from ..spaces.predictors import Constant, Predictor, WeightedSum
+from .targets import Targets
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,36 @@ def previous_solution(model: Any, X: Any, refit: bool) -> WarmStart | None:
     start = getattr(model, "_start", None)
     if not (refit or model.warm_start) or start is None or model.X_fit_.shape != X.shape:
         return None
+    targets = model._targets
+    if targets.classes is None:  # as the solver saw it
+        coef, intercept = start.coef / targets.scale, start.intercept - targets.level
+        start = replace(start, coef=coef, intercept=intercept / targets.scale)
     return start if X is model.X_fit_ else replace(start, centres=None)
+
+
+def restored_steps(steps: Iterator[Step], targets: Targets) -> Iterator[Step]:
+    """Return the steps of a solver in the units of y: functions, objectives and gaps."""
+    return steps if targets.classes is not None else (_restored(step, targets) for step in steps)
+
+
+def _restored(step: Step, targets: Targets) -> Step:
+    f, square = step.function.scaled(targets.scale), targets.scale**2
+    f = replace(f, intercept=f.intercept + targets.level, values=f.values + targets.level)
+    held_out = step.leave_one_out
+    return replace(
+        step,
+        function=f,
+        objective=square * step.objective,
+        gap=None if step.gap is None else square * step.gap,
+        leave_one_out=None if held_out is None else lambda: targets.restored(held_out()),
+    )
+
+
+def restored_predictor(function: Predictor, targets: Targets) -> Predictor:
+    """Return a function that was fitted to the values of targets in the units of y."""
+    if targets.classes is not None:
+        return function
+    return WeightedSum((function.times(targets.scale), Constant(np.array([targets.level]))))
 
 
 def run_solver(

@@ -12,12 +12,27 @@ import numpy as np
 from ..solvers.driver import Step
 from .margin import fit_margin, previous_margin
 from .model import Classifier
-from .parameters import check_choice, check_count, check_not_negative, check_positive
+from .parameters import finite_number, one_of
 from .rows import Rows
 from .targets import Targets
 
 SOLVERS = ("quasi-newton", "cccp", "label-switching", "annealing")
 LANDMARKS = ("random", "kmeans", "pca")
+
+
+def _check_annealing(name: str, value: Any) -> None:
+    shares = value.tolist() if isinstance(value, np.ndarray) else value
+    listed = isinstance(shares, (list, tuple)) and len(shares) > 0
+    if not (listed and all(finite_number(v) > 0 for v in shares) and shares[-1] == 1.0):
+        raise ValueError(
+            f"{name} must be positive shares of reg_unlabeled that end with 1, got {value!r}"
+        )
+
+
+def _check_calibration_folds(name: str, value: Any) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and (value == 0 or int(value) >= 2)):
+        raise ValueError(f"{name} must be 0 or at least 2, got {value!r}")
 
 
 @dataclass(repr=False, eq=False)
@@ -184,31 +199,15 @@ class S3VC(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _checks = {
+        "annealing": _check_annealing,
+        "calibration_folds": _check_calibration_folds,
+        "landmarks": one_of(*LANDMARKS),
+        "solver": one_of(*SOLVERS),
+    }
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        _check_parameters(self)
         start = previous_margin(self, rows.X, refit)
         found = fit_margin(self, rows.X, targets, start)
         kept = {} if found.held_out is not None else {"temperature_": self.temperature_}
         return self._set_fitted(rows, targets, found, **kept)
-
-
-def _check_parameters(settings: S3VC) -> None:
-    for name in ("reg", "surrogate_gamma", "unlabeled_sharpness", "tol"):
-        check_positive(name, getattr(settings, name))
-    check_not_negative("reg_unlabeled", settings.reg_unlabeled)
-    for name in ("n_init", "max_iter"):
-        check_count(name, getattr(settings, name))
-    if settings.n_landmarks is not None:
-        check_count("n_landmarks", settings.n_landmarks)
-    check_choice("solver", settings.solver, SOLVERS)
-    check_choice("landmarks", settings.landmarks, LANDMARKS)
-    folds = settings.calibration_folds
-    if not (isinstance(folds, Integral) and (folds == 0 or folds >= 2)):
-        raise ValueError(f"calibration_folds must be 0 or at least 2, got {folds!r}")
-    shares = np.asarray(settings.annealing, dtype=float)
-    fine = shares.ndim == 1 and len(shares) > 0 and np.isfinite(shares).all()
-    if not (fine and np.all(shares > 0) and shares[-1] == 1.0):
-        raise ValueError(
-            "annealing must be positive shares of reg_unlabeled that end with 1, got "
-            f"{settings.annealing!r}"
-        )

@@ -187,14 +187,14 @@ def follow_paths(
     reduction, targets = problem.reduction, problem.targets
     train = np.arange(len(targets.index)) if train is None else train
     t: np.ndarray | None = reduction.t[train]
-    sigma = settings.rho * reduction.sigma
+    sigma = float(settings.rho) * reduction.sigma
     if not settings.fit_intercept:
         t, sigma = None, 0.0
     elif problem.constants_are_free:
         t, sigma = np.ones(len(train)), 0.0
     weights = fold_weights(targets, train, settings.class_weight)
-    G, signs = reduction.R[np.ix_(train, train)] / settings.rho, targets.values[train]
-    least = settings.lambda_min_ratio
+    G, signs = reduction.R[np.ix_(train, train)] / float(settings.rho), targets.values[train]
+    least = float(settings.lambda_min_ratio)
     paths = tuple(hinge_path(G, y, weights, t, sigma, ratio=least) for y in signs.T)
     return ClassPaths(paths, signs, float(settings.rho))
 
@@ -259,7 +259,7 @@ def step_at(settings: Any, problem: PathProblem, paths: ClassPaths, lam: float) 
         targets=targets.values,
         weights=targets.weights,
         smoothness=problem.smoothness,
-        reg_ambient=lam * settings.rho / 2.0,
+        reg_ambient=lam * float(settings.rho) / 2.0,
         reg_manifold=lam / 2.0,
         fit_intercept=bool(settings.fit_intercept),
     )

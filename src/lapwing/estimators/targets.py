@@ -1,19 +1,25 @@
-"""Labels as users give them: which rows are labelled, and the targets that solvers fit.
+"""The targets that solvers fit, made of the labels of all rows or of labels that are added later.
 
-``None``, NaN and ``pd.NA`` always mean unlabelled; users may choose another marker.
+Which rows are labelled, and what may be a class, is the matter of `labels`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
-from .rows import check_weights
+from ..messages import warn
+from .labels import check_new_classes, encode_classes, labelled_rows, listed
+from .rows import check_weight_range, check_weights
+
+#: Smallest deviation of quantities from their level whose square is a normal number.
+_LEAST_SPREAD = 1e-150
+#: Rounding of quantities relative to their deviation at which users are warned.
+_FEW_DIGITS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,15 @@ class Targets:
         The labelled rows of positive weight.
     values : ndarray of shape (l, c)
         What solvers fit: ±1 for each class against the rest (one column for two classes), or the
-        quantities.
+        quantities less ``level``, divided by ``scale``.
     weights : ndarray of shape (l,)
         Weights of their losses: that of the row times that of its class.
+    level, scale : float
+        Weighted mean and standard deviation of the quantities of ``index``. The level is 0 for a
+        model without an intercept, the scale is 1 if it would be 0, and classes have 0 and 1.
     """
+
+    MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("given",)
 
     classes: np.ndarray | None
     given: np.ndarray
@@ -43,6 +54,12 @@ class Targets:
     index: np.ndarray
     values: np.ndarray
     weights: np.ndarray
+    level: float = 0.0
+    scale: float = 1.0
+
+    def restored(self, values: np.ndarray) -> np.ndarray:
+        """Return values of a solver in the units of y: level + scale·values."""
+        return values if self.classes is not None else self.level + self.scale * values
 
     @property
     def labelled(self) -> np.ndarray:
@@ -71,29 +88,6 @@ class Targets:
         """The indicators times the weights, of which the largest is one."""
         return (self.weights / self.weights.max())[:, None] * self.one_hot
 
-    def with_labels(self, index: Any, y: Any) -> np.ndarray:
-        """Return the labels of all rows, some of them new, as a user would pass them to fit."""
-        index, y = np.atleast_1d(index), np.atleast_1d(np.asarray(y, dtype=object))
-        if index.dtype == bool and len(index) == len(self.given):
-            index = np.flatnonzero(index)
-        if index.size == 0:  # an empty list is an array of floats
-            index = index.astype(int)
-        n = len(self.given)
-        if index.ndim != 1 or index.dtype.kind not in "iu" or ((index < -n) | (index >= n)).any():
-            raise ValueError(
-                f"index must hold row numbers of the {n} training rows, got {index.tolist()!r}"
-            )
-        if y.shape != index.shape:
-            raise ValueError(f"index names {len(index)} rows and y holds {y.size} labels")
-        if self.classes is None:
-            labels = self.given.copy()
-            labels[index] = y.astype(float)
-            return labels
-        labels = self.classes.astype(object)[self.given]
-        labels[~self.labelled] = None
-        labels[index] = y
-        return labels
-
 
 def class_targets(
     y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, class_weight: Any
@@ -105,10 +99,19 @@ def class_targets(
     classes = encode_classes(values, labelled, unlabeled)
     given = np.full(len(values), -1)
     given[labelled] = np.searchsorted(classes, values[labelled].astype(classes.dtype))
+    return _coded_targets(classes, given, row_weights, class_weight)
+
+
+def _coded_targets(
+    classes: np.ndarray, given: np.ndarray, row_weights: np.ndarray, class_weight: Any
+) -> Targets:
+    """Return the targets of class codes, −1 for unlabelled rows; every class has a labelled row."""
+    labelled = given >= 0
     of_class = np.ones(len(classes))
     if class_weight is not None:
         of_class = compute_class_weight(class_weight, classes=classes, y=classes[given[labelled]])
     weights = row_weights[labelled] * of_class[given[labelled]]
+    check_weight_range("the product of sample_weight and class_weight", weights)
     index, weights = np.flatnonzero(labelled)[weights > 0], weights[weights > 0]
     if len(np.unique(given[index])) < 2:
         raise ValueError(
@@ -120,8 +123,14 @@ def class_targets(
     return Targets(classes, given, row_weights, index, signs, weights)
 
 
-def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> Targets:
-    """Return the targets of a regressor for checked rows X."""
+def quantity_targets(
+    y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, centred: bool
+) -> Targets:
+    """Return the targets of a regressor for checked rows X.
+
+    Solvers get them with mean zero, if ``centred``, and standard deviation one. What they compute
+    is then the same for y and for a·y + b, whatever the level and the unit of y.
+    """
     given = numeric_targets(y, unlabeled)
     _check_length(given, X)
     row_weights = check_weights(sample_weight, X)
@@ -130,86 +139,43 @@ def quantity_targets(y: Any, X: Any, sample_weight: Any, *, unlabeled: Any) -> T
         raise ValueError(
             "no row has a target and a positive weight: give the target of at least one row"
         )
-    return Targets(None, given, row_weights, index, given[index][:, None], row_weights[index])
+    known, weights = given[index], row_weights[index]
+    level, scale = _level_and_scale(known, weights, centred=centred)
+    values = ((known - level) / scale)[:, None]
+    return Targets(None, given, row_weights, index, values, weights, level, scale)
+
+
+def _level_and_scale(
+    known: np.ndarray, weights: np.ndarray, *, centred: bool
+) -> tuple[float, float]:
+    """Return the level and the scale of quantities, see `Targets`."""
+    weights = weights / weights.max()
+    weights = weights / weights.sum()
+    lowest = float(known.min())
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        # Differences from one of them: equal targets have exactly this level.
+        level = lowest + float(weights @ (known - lowest)) if centred else 0.0
+        largest = float(np.abs(known - level).max())
+    if largest == 0.0:
+        return level, 1.0
+    if not _LEAST_SPREAD <= largest <= 1.0 / _LEAST_SPREAD:
+        raise ValueError(
+            f"the targets in y range from {lowest:.1e} to {known.max():.1e}, and squares of their "
+            "differences are outside the range of double precision: rescale y"
+        )
+    scale = largest * float(np.sqrt(weights @ ((known - level) / largest) ** 2))
+    size = float(np.abs(known).max())
+    if centred and np.finfo(float).eps * size > _FEW_DIGITS * scale:
+        warn(
+            f"the targets in y differ by {scale:.1e} around {level:.6g}, and double precision "
+            "keeps less than three digits of that: subtract a constant before y is rounded"
+        )
+    return level, scale
 
 
 def _check_length(values: np.ndarray, X: Any) -> None:
     if len(values) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
-
-
-def labelled_rows(y: Any, marker: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return y as an array and the mask of its labelled rows."""
-    values = column_or_1d(np.asarray(y, dtype=object) if _is_mixed(y) else y, warn=True)
-    if values.dtype == object:
-        missing = np.array([_is_missing(v) or _same(v, marker) for v in values], dtype=bool)
-        return values, ~missing
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    if not _is_missing(marker) and isinstance(marker, str) == (values.dtype.kind in "US"):
-        missing |= values == marker
-    return values, ~missing
-
-
-def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.ndarray:
-    """Return the sorted classes of the labelled rows, after refusing labels that are ambiguous.
-
-    Raises
-    ------
-    ValueError
-        If no row is labelled, if only one class is, or if the labels are exactly −1 and +1
-        while −1 is the marker of unlabelled rows.
-    """
-    present = set(values.tolist()) if values.dtype == object else set(np.unique(values).tolist())
-    present = {v for v in present if not _is_missing(v)}
-    if _same(-1, marker) and present == {-1, 1}:
-        raise ValueError(
-            "the labels are exactly -1 and +1, and -1 also marks unlabelled rows, so it is not "
-            "known which rows are labelled. If -1 is a class, pass unlabeled=None and mark "
-            "unlabelled rows by None or NaN; if -1 means unlabelled, only one class is labelled: "
-            "at least two classes are needed"
-        )
-    if not labelled.any():
-        raise ValueError(
-            "no row is labelled: give the label of at least one row of each class "
-            f"(rows with {marker!r}, None or NaN count as unlabelled)"
-        )
-    known = values[labelled]
-    if known.dtype == object:
-        texts = [isinstance(v, str) for v in known.tolist()]
-        if any(texts) and not all(texts):
-            names = sorted({type(v).__name__ for v in known.tolist()})
-            raise ValueError(f"labels mix types ({', '.join(names)}): use one type for all classes")
-    known = plain_labels(known)
-    check_classification_targets(known)
-    classes = np.unique(known)
-    if len(classes) < 2:
-        raise ValueError(
-            f"only one class ({classes.tolist()[0]!r}) is labelled: a classifier needs labelled "
-            "rows of at least two classes"
-        )
-    return classes
-
-
-def plain_labels(known: np.ndarray) -> np.ndarray:
-    """Return labels, none of them missing, as an array of numbers or texts instead of objects."""
-    return np.array(known.tolist()) if known.dtype == object else known
-
-
-def may_be_classes(known: np.ndarray) -> bool:
-    """Return whether labels can be classes at all: texts, truth values or whole numbers."""
-    whole = known.dtype.kind == "f" and bool(np.all(known == np.floor(known)))
-    return whole or known.dtype.kind in "USbiu"
-
-
-def look_like_classes(known: np.ndarray) -> bool:
-    """Return whether labels are probably classes rather than quantities.
-
-    Texts and truth values are classes. Whole numbers are classes if they occur twice on average or
-    more often. Other numbers are quantities.
-    """
-    if not may_be_classes(known):
-        return False
-    return known.dtype.kind in "USb" or 2 * len(np.unique(known)) <= len(known)
 
 
 def numeric_targets(y: Any, marker: Any) -> np.ndarray:
@@ -225,25 +191,87 @@ def numeric_targets(y: Any, marker: Any) -> np.ndarray:
     return numbers
 
 
-def _is_mixed(y: Any) -> bool:
-    """Return whether y may hold None, pd.NA or several types, which numpy would turn into text."""
-    if hasattr(y, "dtype") and not hasattr(y, "isna"):
-        return y.dtype == object
-    if hasattr(y, "isna"):
-        return True
-    if not isinstance(y, (list, tuple)):
-        return False
-    texts = [isinstance(v, str) for v in y]
-    return any(v is None for v in y) or (any(texts) and not all(texts))
+def relabelled_quantities(
+    targets: Targets, index: Any, y: Any, X: Any, *, unlabeled: Any, centred: bool
+) -> Targets:
+    """Return the targets of a regressor after some rows were given other quantities, or none.
+
+    Parameters
+    ----------
+    targets : Targets
+        Those of the last fit.
+    index : array of int or bool
+        Rows, as numbers or as a mask of all rows.
+    y : array of the same length
+        Their quantities; ``unlabeled``, None, NaN and ``pd.NA`` remove what they had.
+    X : array or CSR matrix
+        All rows.
+    unlabeled : object
+        Parameter of the estimator.
+    centred : bool
+        Whether the model has an intercept, see `quantity_targets`.
+    """
+    rows, given = _row_numbers(index, len(targets.given)), targets.given.copy()
+    given[rows] = _one_for_each(rows, numeric_targets(_column(y), unlabeled))
+    return quantity_targets(given, X, targets.row_weights, unlabeled=np.nan, centred=centred)
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+def relabelled_classes(
+    targets: Targets, index: Any, y: Any, *, unlabeled: Any, class_weight: Any
+) -> Targets:
+    """Return the targets of a classifier after some rows were given other labels, or none.
+
+    The parameters are those of `relabelled_quantities`, and ``class_weight`` of the estimator.
+    """
+    assert targets.classes is not None
+    rows, given = _row_numbers(index, len(targets.given)), targets.given.copy()
+    values, labelled = labelled_rows(_column(y), unlabeled)
+    known = check_new_classes(values[labelled], targets.classes, unlabeled)
+    classes = np.unique(np.concatenate([targets.classes, known]))
+    codes = np.full(len(values), -1)
+    codes[labelled] = np.searchsorted(classes, known)
+    given[given >= 0] = np.searchsorted(classes, targets.classes)[given[given >= 0]]
+    given[rows] = _one_for_each(rows, codes)
+    used = np.unique(given[given >= 0])
+    if len(used) < 2:
+        left = f"only {listed(classes[used])}" if len(used) else "none"
+        raise ValueError(
+            f"of the classes {listed(targets.classes)}, {left} would still be labelled: a "
+            "classifier needs labelled rows of at least two classes"
+        )
+    given[given >= 0] = np.searchsorted(used, given[given >= 0])
+    return _coded_targets(classes[used], given, targets.row_weights, class_weight)
 
 
-def _same(value: Any, marker: Any) -> bool:
-    if _is_missing(marker) or isinstance(value, str) != isinstance(marker, str):
-        return False
-    return bool(value == marker)
+def _column(y: Any) -> Any:
+    """Return labels of several rows, also where a user gives the label of one row as it is."""
+    return y if np.ndim(y) > 0 else [y]
+
+
+def _row_numbers(index: Any, n: int) -> np.ndarray:
+    """Return numbers from 0 to n − 1 of the rows that a user names."""
+    rows = np.atleast_1d(index)
+    if rows.dtype == bool and rows.shape == (n,):
+        return np.flatnonzero(rows)
+    if rows.size == 0:  # an empty list is an array of floats
+        rows = rows.astype(int)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or ((rows < -n) | (rows >= n)).any():
+        raise ValueError(
+            f"index must hold row numbers of the {n} training rows, got {rows.tolist()!r}"
+        )
+    return rows.astype(np.int64) % n
+
+
+def _one_for_each(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the values of the rows, if each row has one."""
+    if len(values) != len(rows):
+        raise ValueError(f"index names {len(rows)} rows and y holds {len(values)} labels")
+    _, first, number = np.unique(rows, return_index=True, return_inverse=True)
+    expected = values[first][number]
+    different = (values != expected) & ~(np.isnan(values) & np.isnan(expected))
+    if different.any():
+        raise ValueError(
+            f"index names row {rows[different][0]} more than once, with different labels in y: "
+            "give each row once"
+        )
+    return values

@@ -300,6 +300,8 @@ class KNNGraph(BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        if not isinstance(self.normalized, (bool, np.bool_)):
+            raise ValueError(f"normalized must be True or False, got {self.normalized!r}.")
         value = self.bandwidth
         good = isinstance(value, numbers.Real) and np.isfinite(value) and value > 0
         if not (good or value == "mean"):

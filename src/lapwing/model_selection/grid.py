@@ -21,8 +21,16 @@ from ..estimators.graph_choice import label_reach, resolve_graph
 from ..estimators.kernel_choice import resolve_kernel
 from ..estimators.landmarks import check_landmarks, make_landmarks
 from ..estimators.manifold import kernel_model
-from ..estimators.parameters import check_not_negative, check_positive, draw_seed, is_word
-from ..estimators.run import Solution, WarmStart, held_out_values, run_solver
+from ..estimators.parameters import (
+    Check,
+    check_not_negative,
+    check_positive,
+    check_width,
+    draw_seed,
+    each,
+    is_word,
+)
+from ..estimators.run import Solution, WarmStart, held_out_values, restored_steps, run_solver
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
@@ -41,6 +49,21 @@ from .grid_scores import Cell, make_scorer, score_cell, table_attributes
 
 #: The values of Melacci and Belkin (2011), §6, for γ_A and for γ_I.
 GRID = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+WEIGHTS = ("reg_ambient", "reg_manifold")
+
+
+def _check_graphs(name: str, value: Any) -> None:
+    if isinstance(value, (list, tuple)) and len(value) == 0:
+        raise ValueError(f"{name} is an empty list: give at least one graph, or None")
+
+
+#: Checks of the parameters of which several values may be tried.
+CHECKS: dict[str, Check] = {
+    "gamma": each(check_width),
+    "graph": _check_graphs,
+    "reg_ambient": each(check_positive),
+    "reg_manifold": each(check_not_negative),
+}
 #: Number of folds where the user gives none and leave-one-out has no closed form.
 _FOLDS = 5
 #: Relative gap of the objective up to which a solution counts as exact.
@@ -163,12 +186,12 @@ def _grid_problem(settings: Any, X: Any, targets: Targets, loss: Loss) -> GridPr
     closed, l = settings.cv is None and loss.is_quadratic, len(targets.index)
     cv = _number_of_folds(settings, targets)
     folds = [(np.arange(l), np.arange(l))] if closed else labelled_folds(cv, X, targets)
-    axes = _axis("reg_ambient", settings.reg_ambient), _axis("reg_manifold", settings.reg_manifold)
+    ambient, manifold = (map(float, _choices(getattr(settings, name))) for name in WEIGHTS)
     class_weight = getattr(settings, "class_weight", None)
     weights = [np.zeros(l) for _ in folds]
-    for each, (train, _) in zip(weights, folds, strict=True):
-        each[train] = fold_weights(targets, train, class_weight)
-    return GridProblem(X, targets, loss, list(product(*axes)), folds, weights, closed)
+    for of_fold, (train, _) in zip(weights, folds, strict=True):
+        of_fold[train] = fold_weights(targets, train, class_weight)
+    return GridProblem(X, targets, loss, list(product(ambient, manifold)), folds, weights, closed)
 
 
 def _number_of_folds(settings: Any, targets: Targets) -> Any:
@@ -255,7 +278,8 @@ def _fit_cell(
     used = np.max(settings.reg_manifold) > 0
     consequence = "their predictions rest on the kernel alone" if used else ""
     reach = label_reach(grid.graph.component_, index, consequence)
-    step, result = run_solver(settings, "grid", iter([step]), step.iteration + 1)
+    steps = restored_steps(iter([step]), problem.targets)
+    step, result = run_solver(settings, "grid", steps, step.iteration + 1)
     f = replace(step.function, coef=grid.basis.coef_of(step.function.coef))
     predictor, attributes = kernel_model(kernel, X, f, centres)
     attributes |= {
@@ -293,25 +317,8 @@ def _solve_cell(
     return step if step.converged else replace(step, remark=FEW_DIGITS)
 
 
-def _axis(name: str, values: Any) -> list[float]:
-    """Return the values of one parameter of the grid, checked."""
-    try:
-        numbers = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.ndim != 1 or len(numbers) == 0:
-        raise ValueError(f"{name} must be a sequence of numbers, or one number, got {values!r}")
-    for number in numbers.tolist():
-        (check_positive if name == "reg_ambient" else check_not_negative)(name, number)
-    return numbers.tolist()
-
-
 def _choices(value: Any) -> list:
     """Return the values to try of a parameter: those of a list, tuple or 1-d array, or just one."""
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
-    if not isinstance(value, (list, tuple)):
-        return [value]
-    if len(value) == 0:
-        raise ValueError("an empty list of settings: give at least one")
-    return list(value)
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -79,17 +79,23 @@ def score_cell(
         The loss whose mean breaks ties.
     parts : sequence of (test, values)
         For each fold the indices of the held-out rows among the labelled ones, and their values,
-        shape (len(test), c).
+        shape (len(test), c), as the solver found them. Scores and losses are in the units of y.
     """
-    scores = [_score(scorer, X, targets, *part) for part in parts]
-    losses = [float(loss.value(values, targets.values[test]).mean()) for test, values in parts]
+    y, parts = targets.restored(targets.values), [(t, targets.restored(v)) for t, v in parts]
+    scores = [_score(scorer, X, targets, y, *part) for part in parts]
+    losses = [float(loss.value(values, y[test]).mean()) for test, values in parts]
     return Cell(params, scores, float(np.mean(losses)))
 
 
 def _score(
-    scorer: Scorer | None, X: Any, targets: Targets, test: np.ndarray, values: np.ndarray
+    scorer: Scorer | None,
+    X: Any,
+    targets: Targets,
+    y: np.ndarray,
+    test: np.ndarray,
+    values: np.ndarray,
 ) -> float:
-    expected = targets.values[test]
+    expected = y[test]
     if scorer is None:
         if targets.classes is None:
             return -float(np.mean((values - expected) ** 2))

@@ -15,14 +15,14 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state, indexable
 
-from ..estimators.parameters import check_choice, check_count, draw_seed
-from ..estimators.targets import (
+from ..estimators.labels import (
     encode_classes,
     labelled_rows,
     look_like_classes,
     may_be_classes,
     plain_labels,
 )
+from ..estimators.parameters import check_choice, check_count, draw_seed
 from ..messages import warn
 
 TRAIN_ORDERS = ("mixed", "unlabeled_first", "labeled_first")

@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ..estimators.targets import labelled_rows, plain_labels
+from ..estimators.labels import labelled_rows, plain_labels
 
 
 def labeled_scorer(scoring: str | Callable[..., float], *, unlabeled: Any = -1) -> LabeledScorer:

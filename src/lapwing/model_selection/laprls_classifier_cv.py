@@ -11,7 +11,7 @@ from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..losses import SquaredLoss
-from .grid import GRID, fit_grid
+from .grid import CHECKS, GRID, fit_grid
 
 
 @dataclass(repr=False, eq=False)
@@ -135,6 +135,8 @@ class LapRLSClassifierCV(Classifier):
     n_landmarks: int | None = None
     random_state: Any = 0
     memory_limit: float | str | None = None
+
+    _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), refit=refit)

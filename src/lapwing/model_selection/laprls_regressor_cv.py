@@ -13,7 +13,7 @@ from ..estimators.model import Regressor
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from ..losses import SquaredLoss
-from .grid import GRID, fit_grid
+from .grid import CHECKS, GRID, fit_grid
 
 
 @dataclass(repr=False, eq=False)
@@ -98,6 +98,12 @@ class LapRLSRegressorCV(Regressor):
     n_iter_ : int
         Iterations of the solver.
 
+    Notes
+    -----
+    With an intercept, y and f are measured from the weighted mean of the targets, also in the
+    penalties: the model of a·y + b is a times that of y, plus b. This makes a difference only under
+    a normalised Laplacian, which penalises constants.
+
     References
     ----------
     S. Melacci and M. Belkin (2011), "Laplacian Support Vector Machines Trained in the Primal",
@@ -129,6 +135,8 @@ class LapRLSRegressorCV(Regressor):
     n_landmarks: int | None = None
     random_state: Any = 0
     memory_limit: float | str | None = None
+
+    _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         found = fit_grid(self, rows.X, targets, SquaredLoss(), regression_graph(), refit=refit)

@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from ..estimators.model import Classifier
-from ..estimators.parameters import check_choice
+from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..losses import LOSSES
-from .grid import GRID, fit_grid
+from .grid import CHECKS, GRID, fit_grid
 
 
 @dataclass(repr=False, eq=False)
@@ -142,7 +142,8 @@ class LapSVCCV(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
+    _checks = {**CHECKS, "loss": one_of("squared_hinge", "hinge")}
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        check_choice("loss", self.loss, ("squared_hinge", "hinge"))
         found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), refit=refit)
         return self._set_fitted(rows, targets, found)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.archive import ModelFileError, read_archive, write_archive
-from ..arrays.memory import memory_budget, require_memory
+from ..arrays.memory import memory_budget
 from ..arrays.packing import expect, pack, unpack
 from ..estimators.model import Model
 from ..version import __version__
@@ -108,16 +108,14 @@ def load(path: str | Path, memory_limit: float | str | None = None) -> Any:
     try:
         model = unpack(page["model"], arrays, known_types)
         expect(isinstance(model, Model), "it contains no model")
-        require_memory(
-            8 * model.n_features_in_, memory_budget(memory_limit), "a row", "free some memory"
-        )
+        fits = 8 * model.n_features_in_ <= memory_budget(memory_limit)
+        expect(fits, "a row needs more memory than memory_limit allows")
         _predict_one(model)
         model.extra_ = dict(page["extra"])
-    except MemoryError:
-        raise
     except Exception as error:  # whatever contradicts itself in the contents
+        reason = str(error)[:300] or type(error).__name__
         raise ModelFileError(
-            f"{path}: the parts of the model do not fit together ({error}): write it again"
+            f"{path}: the parts of the model do not fit together ({reason}): write it again"
         ) from None
     return model
 

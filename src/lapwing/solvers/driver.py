@@ -45,7 +45,7 @@ class Step:
     details : mapping
         Further entries of this step for the history.
     remark : str
-        What is known about the solution, if it is not a gap; used in the message of the result.
+        What is known about the solution beside the gap; used in the message of the result.
     """
 
     iteration: int
@@ -178,11 +178,12 @@ def drive(
 
 
 def _message(status: str, reason: str, step: Step, max_iter: int) -> str:
-    known = step.remark or (
-        "its distance from the optimum is not known"
-        if step.gap is None
-        else f"objective {step.objective:.6g} is at most {max(step.gap, 0.0):.2g} above the optimum"
-    )
+    known = step.remark or "its distance from the optimum is not known"
+    if step.gap is not None:
+        gap = (
+            f"objective {step.objective:.6g} is at most {max(step.gap, 0.0):.2g} above the optimum"
+        )
+        known = f"{step.remark}; {gap}" if step.remark else gap
     if status == "converged":
         return f"Converged after {step.iteration} iterations: {known}."
     if status == "stopped_early":

@@ -34,6 +34,9 @@ _INNER_TOLERANCE = 0.1
 #: they are at least this share of the active rows.
 _SHRINK_STEPS = 10
 _SHRINK_SHARE = 0.1
+#: Steps in a row, of which none decreases the objective by more than its rounding or lowers the
+#: smallest violation so far, that end it.
+_LOST_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -176,13 +179,16 @@ def decompose(
         if rates.worst <= tol and not state.whole:
             state.restore_rows()
             continue
-        yield state.step(rates)
+        step = state.step(rates)
+        yield step
         if rates.worst <= tol:
             return
         if state.cache.full and state.iteration % _SHRINK_STEPS == 0:
             rates = state.shrink(rates)
-        if not state.advance(rates):
-            return  # rounding allows no further move
+        if not state.advance(rates) or state.lost >= _LOST_STEPS:
+            lost = "rounding prevents further progress: raise tol, lower C, or raise reg_manifold"
+            yield replace(step, remark=f"{step.remark}, and {lost}")
+            return
 
 
 class _Decomposition:
@@ -200,6 +206,7 @@ class _Decomposition:
         self.G = problem.values(self.beta, self.active) - problem.targets
         self.working = np.empty(0, dtype=int)
         self.moves = self.iteration = 0
+        self.lost, self._least_violation = 0, np.inf
         self._computed = self._support * self.n  # entries of Q outside the cache
         self._objective, self._gap = np.inf, np.inf
 
@@ -245,8 +252,7 @@ class _Decomposition:
                 "support": self._support,
                 "moves": self.moves,
             },
-            remark=f"the optimality conditions hold up to {violation:.2g} (tol is {self.tol:.2g}), "
-            f"and objective {self._objective:.6g} is at most {self._gap:.2g} above the optimum",
+            remark=f"the optimality conditions hold up to {violation:.2g} (tol is {self.tol:.2g})",
         )
 
     def shrink(self, rates: _Rates) -> _Rates:
@@ -286,10 +292,23 @@ class _Decomposition:
         touched = change.any(axis=1)
         if not touched.any():
             return False
+        lower = rates.worst < self._least_violation
+        self._least_violation = min(rates.worst, self._least_violation)
+        self.lost = 0 if lower or self._decreases(Q, working, after) else self.lost + 1
         self.G[active] += self.cache.combine(working[touched], change[touched])
         self.beta[working] = after
         self.iteration += 1
         return True
+
+    def _decreases(self, Q: np.ndarray, working: np.ndarray, after: np.ndarray) -> bool:
+        """Return whether the objective will be smaller by more than its rounding."""
+        before, G, epsilon = self.beta[working], self.G[working], self.problem.epsilon
+        change = after - before
+        slope = float((change * (G + 0.5 * (Q @ change))).sum())
+        cost = epsilon * float((np.abs(after) - np.abs(before)).sum())
+        quadratic = 0.5 * float((self.beta * (self.G - self.problem.targets)).sum())
+        objective = quadratic + epsilon * float(np.abs(self.beta).sum())
+        return -(slope + cost) > float(np.finfo(float).eps) * abs(objective)
 
     def _choose(self, rates: _Rates, open_columns: np.ndarray) -> np.ndarray:
         """Return the rows of the next working set: the worst violators, then previous rows."""

@@ -9,6 +9,7 @@ together by Newton steps. Knows neither the rows outside the set nor how it was 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 _ROUNDS = 20
 _PAIR_ROUNDS = 4
 _NEWTON_STEPS = 10
+#: Curvature of a pair, and diagonal of a Newton system, that count as rounding relative to Q.
+_SMALLEST, _RIDGE = 1e-12, 1e-10
+#: Entries of Q that count as zero.
+_ZERO = 1e-200
 
 
 def solve_working_set(
@@ -81,8 +86,10 @@ class _WorkingSet:
     def curvature(self) -> np.ndarray:
         """Second derivative of the objective along the move of each pair, positive."""
         diagonal = np.diag(self.Q)
-        least = 1e-12 * (float(diagonal.max()) or 1.0)
-        return np.maximum(diagonal[:, None] + diagonal - 2.0 * self.Q, least)
+        sums = diagonal[:, None] + diagonal
+        # The least is that of the pair: other rows may be larger by many orders of magnitude.
+        least = np.where(sums > _ZERO, _SMALLEST * sums, _SMALLEST)
+        return np.maximum(sums - 2.0 * self.Q, least)
 
     def balance_free(self, fit_intercept: bool) -> bool:
         """Move all free coordinates to their joint minimum or towards it.
@@ -94,17 +101,14 @@ class _WorkingSet:
         free = np.flatnonzero((beta != 0) & (np.abs(beta) < upper) & np.isfinite(upper))
         if len(free) < 3:
             return False
-        H = Q[np.ix_(free, free)]
-        H[np.diag_indices(len(free))] += 1e-10 * max(float(np.diag(H).mean()), 1e-300)
         now, bound = beta[free], upper[free]
         slope = G[free] + np.sign(now) * self.cost[free]
-        try:
-            factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
+        solve = _scaled_solver(Q[np.ix_(free, free)])
+        if solve is None:
             return False
-        direction = -cho_solve(factor, slope, check_finite=False)
+        direction = -solve(slope)
         if fit_intercept:  # the sum stays
-            ones = cho_solve(factor, np.ones(len(free)), check_finite=False)
+            ones = solve(np.ones(len(free)))
             direction -= ones * (direction.sum() / ones.sum())
             direction -= direction.mean()
         if not direction @ slope < 0:
@@ -164,3 +168,18 @@ class _WorkingSet:
                 below[k] = -np.inf if value <= -upper[k] else (cost[k] if value > 0 else -cost[k])
         beta[:] = current
         return moves
+
+
+def _scaled_solver(H: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return a function that solves Hx = rhs, H scaled to a unit diagonal; None if it is singular.
+
+    Rows of H may differ by many orders of magnitude, so that a ridge must be that of each row.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), _ZERO))
+    H = H * scale * scale[:, None]
+    H[np.diag_indices(len(H))] += _RIDGE
+    try:
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda rhs: scale * cho_solve(factor, scale * rhs, check_finite=False)

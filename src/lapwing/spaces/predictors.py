@@ -308,6 +308,28 @@ class RowLookup(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
+class Constant(Predictor):
+    """The same value for every row.
+
+    Attributes
+    ----------
+    level : ndarray of shape (c,)
+        The value.
+    """
+
+    level: np.ndarray
+
+    linear_in = ("level",)
+
+    def values(self, X: Any) -> np.ndarray:
+        """Return the value once per row."""
+        return np.tile(self.level, (X.shape[0], 1))
+
+    def _shapes_fit(self) -> bool:
+        return self.level.ndim == 1
+
+
+@dataclass(frozen=True, eq=False)
 class WeightedSum(Predictor):
     """A sum of functions, each with its weight folded in.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .table import MemoryCheck, Table, select_columns
+from .table import MemoryCheck, Table, quoted, select_columns
 
 
 def read_arrow(
@@ -31,7 +31,7 @@ def read_arrow(
             '"lapwing[tables]", or give the table as CSV'
         ) from None
     try:
-        stored = _open_arrow(path, check_memory, drop, only)
+        stored, names = _open_arrow(path, check_memory, drop, only)
         stored.validate(full=True)  # damaged data can end the process later
     except (MemoryError, FileNotFoundError):
         raise
@@ -44,13 +44,13 @@ def read_arrow(
         name: _convert(stored.column(name), name, path.name, name in as_text)
         for name in stored.column_names
     }
-    return Table(path.name, stored.num_rows, columns)
+    return Table(path.name, stored.num_rows, columns, names=names)
 
 
 def _open_arrow(
     path: Path, check_memory: MemoryCheck, drop: Collection[str], only: Collection[str] | None
-) -> Any:
-    """Return the selected columns as a table of pyarrow; sizes are checked first."""
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the selected columns as a table of pyarrow, and all names; sizes are checked first."""
     if path.suffix.lower() in (".parquet", ".pq"):
         from pyarrow import parquet
 
@@ -61,7 +61,7 @@ def _open_arrow(
             size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
             needed = max(3.0 * size, 16.0 * meta.num_rows * len(selected))
             check_memory(meta.num_rows, len(selected), needed)
-            return file.read(columns=selected)
+            return file.read(columns=selected), tuple(file.schema_arrow.names)
     import pyarrow as pa
     from pyarrow import feather
 
@@ -73,7 +73,8 @@ def _open_arrow(
     else:
         with pa.OSFile(str(path)) as source:
             stored = pa.ipc.open_stream(source).read_all()
-    return stored.select(select_columns(stored.column_names, drop, only, path.name))
+    selected = select_columns(stored.column_names, drop, only, path.name)
+    return stored.select(selected), tuple(stored.column_names)
 
 
 def _convert(column: Any, name: str, source: str, as_text: bool) -> np.ndarray:
@@ -95,8 +96,8 @@ def _convert(column: Any, name: str, source: str, as_text: bool) -> np.ndarray:
         column = pc.if_else(pc.is_nan(column), None, column)
     elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):
         raise ValueError(
-            f"column {name!r} of {source} contains {column.type}, which is neither number nor "
-            f"text: leave it out with --drop {name}"
+            f"column {quoted(name)} of {source} contains {column.type}, which is neither number "
+            f"nor text: leave it out with --drop {name[:60]}"
         )
     cells = np.empty(len(column), dtype=object)
     cells[:] = [

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
-from .table import Table, as_texts, number_or_none
+from .table import Table, as_texts, have_decimal_commas, number_or_none, quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
@@ -26,7 +26,7 @@ _MOST_VALUES, _MOST_WORDS = 200, 20_000
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
 _NAMES = 20
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 
 #: What a column becomes, or None, and a note about it, or None.
 Inferred = tuple[Column | None, str | None]
@@ -54,21 +54,21 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
         return _number(table, name, "number")
     texts = [text for text in as_texts(column) if text is not None]
     if not texts:
-        return None, f"column {name!r} is empty: left out"
+        return None, f"column {quoted(name)} is empty: left out"
     n_missing = table.n_rows - len(texts)
     counts = Counter(texts)
     if len(counts) == 1 and not n_missing:
-        return None, f"column {name!r} is {texts[0][:40]!r} in all rows: left out"
+        return None, f"column {quoted(name)} is {quoted(texts[0])} in all rows: left out"
     reading = None if forced else _reading(table, name, counts)
     if reading is not None:
         return _number(table, name, reading)
     if forced == "text" or (forced is None and _has_sentences(counts)):
         words = _text(name, texts)
         if words is not None or forced:
-            return words, None if words else f"column {name!r} contains no words: left out"
+            return words, None if words else f"column {quoted(name)} contains no words: left out"
     elif forced is None and len(counts) == len(texts) >= _NAMES:
         return None, (
-            f"all texts of column {name!r} differ, like names of rows: left out; "
+            f"all texts of column {quoted(name)} differ, like names of rows: left out; "
             "--text-columns or --categorical-columns keeps it"
         )
     return _category(name, counts, n_missing > 0)
@@ -80,6 +80,8 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
     other = {text for text in counts if number_or_none(text) is None}
     if not other:
         return "number"
+    if have_decimal_commas(counts):
+        return "decimal comma"
     n_other = sum(counts[text] for text in other)
     if total - n_other > _MOSTLY * total:
         raise ValueError(_not_numbers(table, name, other, n_other))
@@ -87,11 +89,12 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
         return "boolean"
     if all(days(text) is not None for text in counts):
         return "date"
-    commas = sum(n for text, n in counts.items() if _DECIMAL_COMMA.fullmatch(text))
+    commas = sum(n for text, n in counts.items() if _WITH_COMMAS.fullmatch(text))
     if commas and commas + total - n_other > _MOSTLY * total:
         raise ValueError(
-            f"column {name!r} of {table.source} seems to contain numbers with a decimal comma: "
-            "write them with a point, or name it in --text-columns or --categorical-columns"
+            f"column {quoted(name)} of {table.source} seems to contain numbers with commas, as "
+            "decimal marks or between thousands: write them with a decimal point and no commas, or "
+            "name the column in --text-columns or --categorical-columns"
         )
     return None
 
@@ -99,12 +102,12 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
 def _not_numbers(table: Table, name: str, other: set[str], n_other: int) -> str:
     texts = as_texts(table.columns[name])
     rows = [row for row, text in enumerate(texts) if text in other][:3]
-    shown = ", ".join(f"{texts[row][:40]!r} in {table.where(row)}" for row in rows)
+    shown = ", ".join(f"{quoted(texts[row])} in {table.where(row)}" for row in rows)
     more = f" and {n_other - len(rows)} more" if n_other > len(rows) else ""
     return (
-        f"column {name!r} of {table.source} contains numbers except for {shown}{more}: correct or "
-        "empty these cells, or name the column in --text-columns or --categorical-columns, or "
-        f"leave it out with --drop {name}"
+        f"column {quoted(name)} of {table.source} contains numbers except for {shown}{more}: "
+        "correct or empty these cells, or name the column in --text-columns or "
+        f"--categorical-columns, or leave it out with --drop {name[:60]}"
     )
 
 
@@ -123,11 +126,11 @@ def _number(table: Table, name: str, reading: str) -> Inferred:
     known = values[~np.isnan(values)]
     missing = len(known) < len(values)
     if len(known) == 0:
-        return None, f"column {name!r} is empty: left out"
+        return None, f"column {quoted(name)} is empty: left out"
     if not missing and known.min() == known.max():
-        return None, f"column {name!r} is {known[0]:g} in all rows: left out"
+        return None, f"column {quoted(name)} is {known[0]:g} in all rows: left out"
     if reading == "number" and len(values) >= _NAMES and (np.diff(values) == 1).all():
-        return None, f"column {name!r} counts the rows: left out"
+        return None, f"column {quoted(name)} counts the rows: left out"
     return NumberColumn(name, reading, float(np.median(known)), missing), None
 
 
@@ -136,8 +139,8 @@ def _category(name: str, counts: Counter[str], has_missing: bool) -> Inferred:
     listed = sorted(by_frequency[:_MOST_VALUES])
     has_other = len(counts) > _MOST_VALUES
     note = (
-        f"column {name!r} has {len(counts)} different values: the {_MOST_VALUES} most frequent "
-        "have a feature each, the others share one"
+        f"column {quoted(name)} has {len(counts)} different values: the {_MOST_VALUES} most "
+        "frequent have a feature each, the others share one"
     )
     return CategoryColumn(name, listed, has_other, has_missing), note if has_other else None
 

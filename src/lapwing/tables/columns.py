@@ -7,6 +7,7 @@ come from anybody. Must not know how the type of a column was inferred.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..arrays.packing import expect
 from .stored import from_stored
-from .table import Table, as_texts, number_or_none
+from .table import Table, as_texts, comma_number_or_none, number_or_none, quoted
 
 #: Texts of a yes-or-no column, in lower case.
 BOOLEANS = {
@@ -26,17 +27,21 @@ BOOLEANS = {
 }
 #: The squares of larger numbers overflow.
 _LARGEST_NUMBER = 1e150
+_DOTTED_DATE = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})(?![0-9])")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def days(text: str) -> float | None:
-    """Return the days from 1970 to a date such as 2024-01-31, or None if the text is not a date.
+    """Return the days from 1970 to a date such as 2024-01-31 or 31.01.2024, or None.
 
     Examples
     --------
-    >>> days("1970-01-02"), days("1970-01-02 12:00"), days("soon")
-    (1.0, 1.5, None)
+    >>> days("1970-01-02"), days("1970-01-02 12:00"), days("3.1.1970"), days("soon")
+    (1.0, 1.5, 2.0, None)
     """
+    if dotted := _DOTTED_DATE.match(text):
+        day, month, year = dotted.groups()
+        text = f"{year}-{month:0>2}-{day:0>2}{text[dotted.end() :]}"
     if len(text) < 10 or text[4] != "-" or text[7] != "-":
         return None
     try:
@@ -51,7 +56,8 @@ def days(text: str) -> float | None:
 #: How texts can be read as numbers: the function of a text, and what it accepts.
 READINGS = {
     "number": (number_or_none, "a number"),
-    "date": (days, "a date such as 2024-01-31"),
+    "decimal comma": (comma_number_or_none, "a number such as 1,5"),
+    "date": (days, "a date such as 2024-01-31 or 31.01.2024"),
     "boolean": (lambda text: BOOLEANS.get(text.lower()), "yes or no"),
 }
 
@@ -73,7 +79,7 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
                 continue
             number = read(text)
             if number is None:
-                raise _bad_cell(table, name, row, repr(text), f"where the model needs {expected}")
+                raise _bad_cell(table, name, row, quoted(text), f"where the model needs {expected}")
             numbers[row] = number
     else:
         numbers[:] = column
@@ -86,8 +92,8 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
 
 def _bad_cell(table: Table, name: str, row: int, cell: str, problem: str) -> ValueError:
     return ValueError(
-        f"column {name!r} of {table.source} contains {cell} in {table.where(row)}, {problem}: "
-        "correct the cell or leave it empty"
+        f"column {quoted(name)} of {table.source} contains {cell} in {table.where(row)}, {problem}"
+        ": correct the cell or leave it empty"
     )
 
 

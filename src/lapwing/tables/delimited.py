@@ -7,25 +7,32 @@ so that no text is changed by conversion to a number ("007"). Must not know what
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import itertools
+import threading
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
+from .lines import Lines, bad_encoding, check_encoding, open_text, unpacked_size
 from .table import MISSING_MARKS, MemoryCheck, Table, select_columns
 
 DELIMITERS = ",;\t|"
+#: A line of the file and the cells of the row that ends there.
+_Row = tuple[int, list[str]]
 #: Number of lines, and of characters in them, that are inspected before anything is read.
 _SAMPLE, _SAMPLE_CHARACTERS = 500, 1 << 20
-#: Cells per portion, and texts per column that are stored once however often they occur.
-_PORTION, _SHARED = 200_000, 10_000
+#: Cells and characters per portion, and texts per column that are stored once.
+_PORTION, _PORTION_CHARACTERS, _SHARED = 200_000, 1 << 25, 10_000
+#: Most characters of a cell: a quote that is not closed makes one cell of the rest of the file.
+_LONGEST_CELL = 1 << 24
+#: Held while cells may be long.
+_CSV_LOCK = threading.Lock()
 #: Bytes of a number, in its column and in the matrix, and of a text apart from its characters.
 _NUMBER_BYTES, _TEXT_BYTES = 16, 64
 
@@ -51,49 +58,46 @@ def read_delimited(
     encoding: str,
 ) -> Table:
     """Read a text file; see `read_table`."""
+    check_encoding(encoding)
     try:
-        layout = _inspect(path, encoding, drop, only)
-        rows = int(_unpacked_size(path) / layout.row_bytes)
-        check_memory(rows, len(layout.names), rows * layout.row_memory)
-        texts = layout.texts | set(as_text)
-        columns, lines, mixed = _read(path, encoding, layout, texts, check_memory)
-        if mixed:
-            columns, lines, _ = _read(path, encoding, layout, texts | mixed, check_memory)
+        with _long_cells():
+            layout = _inspect(path, encoding, drop, only, check_memory)
+            rows = int(unpacked_size(path) / layout.row_bytes)
+            check_memory(rows, len(layout.names), rows * layout.row_memory)
+            texts = layout.texts | set(as_text)
+            columns, lines, mixed = _read(path, encoding, layout, texts, check_memory)
+            if mixed:
+                columns, lines, _ = _read(path, encoding, layout, texts | mixed, check_memory)
     except UnicodeError:
-        raise ValueError(_bad_encoding(path, encoding)) from None
+        raise ValueError(bad_encoding(path, encoding)) from None
     except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path.name} cannot be read: {error}") from None
-    except LookupError:
-        raise ValueError(
-            f"there is no encoding {encoding!r}: try 'utf-8', 'latin-1' or 'utf-16'"
-        ) from None
-    return Table(path.name, len(lines), columns, lines=lines)
+    return Table(path.name, len(lines), columns, lines=lines, names=tuple(layout.names))
 
 
-def open_text(path: Path, encoding: str) -> IO[str]:
-    """Open a text file, compressed by gzip or not, and leave its line ends as they are."""
-    if _is_utf8(encoding):
-        encoding = "utf-8-sig"  # some programs write a mark of three bytes first
-    return _open(path, "rt", encoding=encoding, newline="")
-
-
-def _open(path: Path, mode: str, **options: Any) -> Any:
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    return opener(path, mode, **options)
-
-
-def _is_utf8(encoding: str) -> bool:
-    return codecs.lookup(encoding).name == "utf-8"
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let cells be long: `csv` has one limit for the whole process, which is restored."""
+    with _CSV_LOCK:
+        limit = csv.field_size_limit(_LONGEST_CELL)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 # ---------------------------------------------------------------- before reading
 
 
 def _inspect(
-    path: Path, encoding: str, drop: Collection[str], only: Collection[str] | None
+    path: Path,
+    encoding: str,
+    drop: Collection[str],
+    only: Collection[str] | None,
+    check_memory: MemoryCheck,
 ) -> _Layout:
     with open_text(path, encoding) as file:
-        lines = list(_first_lines(file))
+        lines = list(_first_lines(Lines(file, path.name, check_memory)))
     if not "".join(lines).strip():
         raise ValueError(
             f"{path.name} is empty: the first line must contain the names of the columns"
@@ -119,35 +123,27 @@ def _inspect(
     return _Layout(delimiter, names, selected, texts, max(size, 1.0), max(memory, 8.0))
 
 
-def _first_lines(file: IO[str]) -> Iterator[str]:
-    """Yield the first lines, and only a small part of a file without line ends."""
-    characters = 0
-    for _ in range(_SAMPLE):
-        line = file.readline(_SAMPLE_CHARACTERS)
-        characters += len(line)
-        if not line or characters > 2 * _SAMPLE_CHARACTERS:
-            return
+def _first_lines(lines: Lines) -> Iterator[str]:
+    """Yield the first lines; if they are long, only the line of names and a few rows."""
+    characters = n_filled = 0
+    for line in itertools.islice(lines, _SAMPLE):
         yield line
+        lines.characters = 0
+        characters += len(line)
+        n_filled += not line.isspace()
+        if n_filled > 1 and characters > _SAMPLE_CHARACTERS:
+            return
 
 
 def _sniff(lines: list[str]) -> str:
     """Return the delimiter that splits most rows into as many cells as the first one."""
 
     def merit(delimiter: str) -> tuple[float, int]:
-        widths = [len(row) for row in csv.reader(lines[:50], delimiter=delimiter) if row]
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
         return (widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0, widths[0])
 
+    sample = [line[:_SAMPLE_CHARACTERS] for line in lines[:50]]
     return max(DELIMITERS, key=merit)
-
-
-def _unpacked_size(path: Path) -> int:
-    """Return the bytes of a file after decompression; an estimate if it is compressed."""
-    size = path.stat().st_size
-    if path.suffix.lower() != ".gz" or size < 18:
-        return size
-    with open(path, "rb") as file:
-        file.seek(-4, 2)  # modulo 2³²: a lower bound
-        return max(int.from_bytes(file.read(4), "little"), 2 * size)
 
 
 # ---------------------------------------------------------------- reading
@@ -166,8 +162,7 @@ def _read(
     shared: dict[str, dict[str, str]] = {name: {} for name in parts}
     lines: list[np.ndarray] = []
     n_rows, n_bytes = 0, 0.0
-    rows = _rows(path, encoding, layout)
-    while portion := list(itertools.islice(rows, max(1, _PORTION // width))):
+    for portion in _portions(_rows(path, encoding, layout, check_memory), width):
         lines.append(np.array([line for line, _ in portion]))
         n_rows += len(portion)
         by_column = zip(*(row for _, row in portion), strict=True)
@@ -188,11 +183,26 @@ def _read(
     return columns, np.concatenate(lines), mixed
 
 
-def _rows(path: Path, encoding: str, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
+def _portions(rows: Iterator[_Row], width: int) -> Iterator[list[_Row]]:
+    """Yield rows in groups of a bounded number of cells and characters."""
+    portion: list[_Row] = []
+    characters = 0
+    for row in rows:
+        portion.append(row)
+        characters += sum(map(len, row[1]))
+        if len(portion) * width >= _PORTION or characters >= _PORTION_CHARACTERS:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
+
+
+def _rows(path: Path, encoding: str, layout: _Layout, check_memory: MemoryCheck) -> Iterator[_Row]:
     """Yield the line and the cells of each row."""
     width = len(layout.names)
     with open_text(path, encoding) as file:
-        reader = csv.reader(file, delimiter=layout.delimiter, strict=True)
+        lines = Lines(file, path.name, check_memory)
+        reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
         try:
             rows = filter(None, reader)  # without empty lines
             next(rows, None)  # the names
@@ -203,6 +213,7 @@ def _rows(path: Path, encoding: str, layout: _Layout) -> Iterator[tuple[int, lis
                         f"names has {width}: a cell that contains {layout.delimiter!r} needs "
                         "quotes around it"
                     )
+                lines.characters = 0
                 yield reader.line_num, row
         except csv.Error as error:
             raise ValueError(
@@ -240,27 +251,3 @@ def _texts(cells: Sequence[str], shared: dict[str, str]) -> tuple[np.ndarray, fl
                 shared[cell] = cell
         part[i] = shared.get(cell, cell)
     return part, n_bytes
-
-
-# ---------------------------------------------------------------- text that cannot be decoded
-
-
-def _bad_encoding(path: Path, encoding: str) -> str:
-    position = _first_bad_byte(path) if _is_utf8(encoding) else ""
-    other = "latin-1" if encoding.lower() != "latin-1" else "utf-8"
-    if position.startswith(" (line 1, byte 1,"):
-        other = "utf-16"  # it begins with a mark of its own
-    return (
-        f"{path.name} is not text in {encoding}{position}: save it as UTF-8, or pass its encoding, "
-        f"such as --encoding {other}"
-    )
-
-
-def _first_bad_byte(path: Path) -> str:
-    with _open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                return f" (line {number}, byte {error.start + 1}, 0x{line[error.start]:02x})"
-    return ""

@@ -16,7 +16,7 @@ from ..arrays.packing import expect
 from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, column_from_dict, column_to_dict
 from .stored import from_stored
-from .table import Table, as_texts, listing
+from .table import Table, as_texts, listing, quoted
 from .targets import infer_targets, read_targets
 
 _VERSION = 1
@@ -99,7 +99,11 @@ class TableEncoder:
             return self._transform_matrix(table)
         missing = [column.name for column in self.columns if column.name not in table.columns]
         if missing:
-            has = listing(table.columns, 20) or "a matrix without names"
+            has = (
+                "a matrix without names"
+                if table.is_matrix
+                else listing(table.names or table.columns, 20)
+            )
             raise ValueError(
                 f"{table.source} lacks {listing(missing, 10)}, which the model needs; it has "
                 f"{has}: rename or add the column, with empty cells where it is not known"
@@ -248,13 +252,13 @@ def _check_names(
     if target is None:
         raise ValueError(
             "the column of the labels is not known: pass --target with one of the columns of "
-            f"{table.source}: {', '.join(map(repr, table.columns))}"
+            f"{table.source}: {listing(table.columns, 20)}"
         )
     table.column(target, "target column")
     for name in others:
         table.column(name)
     if target in others:
-        raise ValueError(f"column {target!r} is the target: do not name it in other options")
+        raise ValueError(f"column {quoted(target)} is the target: do not name it in other options")
     both = set(text_columns) & set(categorical_columns)
     if both:
         raise ValueError(f"column {min(both)!r} is named as text and as category: choose one")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..arrays.memory import format_size, memory_budget, require_memory
 from .arrow import read_arrow
-from .delimited import open_text, read_delimited
+from .delimited import read_delimited
+from .lines import open_text
 from .matrices import read_npz, read_svmlight
 from .table import Table
 
@@ -81,7 +82,9 @@ def read_table(
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder: give a file")
-    size = path.stat().st_size  # an OSError if there is no such file
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    size = path.stat().st_size
     budget = memory_budget(memory_limit)
 
     def check_memory(rows: int, width: int, needed: float) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
-from ..arrays.packing import expect
+from ..arrays.packing import expect, field_hints
 
 
 def from_stored(cls: type, values: dict[str, Any]) -> Any:
@@ -23,7 +23,7 @@ def from_stored(cls: type, values: dict[str, Any]) -> Any:
     """
     types = {field.name: field.type for field in fields(cls)}
     expect(set(values) == set(types), f"it needs {', '.join(types)}")
-    hints = get_type_hints(cls)
+    hints = field_hints(cls)
     for name, value in values.items():
         expect(_matches(value, hints[name]), f"{name!r} must be of the type {types[name]}")
     return cls(**values)

@@ -19,6 +19,8 @@ import numpy as np
 MISSING_MARKS = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 #: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
 MemoryCheck = Callable[[int, int, float], None]
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
@@ -41,6 +43,8 @@ class Table:
         The targets stored with the matrix.
     lines : ndarray of int, optional
         For text files, the line of the file on which each row ends.
+    names : tuple of str
+        Names of all columns of the file, also of those that were not read.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class Table:
     X: Any = None
     y: np.ndarray | None = None
     lines: np.ndarray | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def is_matrix(self) -> bool:
@@ -71,15 +76,15 @@ class Table:
         return self.columns[name]
 
 
-def check_column(name: str, known: Iterable[str], source: str, role: str = "column") -> None:
+def check_column(name: str, known: Collection[str], source: str, role: str = "column") -> None:
     """Raise a ValueError with the nearest name if there is no column of that name."""
-    names = list(known)
-    if name in names:
+    if name in known:
         return
+    names = list(known)
     by_lower_case = {other.lower(): other for other in names}
     close = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    hint = f"did you mean {by_lower_case[close[0]]!r}? It" if close else "it"
-    raise ValueError(f"{source} has no {role} {name!r}: {hint} has {listing(names, 20)}")
+    hint = f"did you mean {quoted(by_lower_case[close[0]])}? It" if close else "it"
+    raise ValueError(f"{source} has no {role} {quoted(name)}: {hint} has {listing(names, 20)}")
 
 
 def select_columns(
@@ -94,20 +99,32 @@ def select_columns(
     """
     for name, count in Counter(names).most_common(1):
         if count > 1:
-            positions = [str(i) for i, other in enumerate(names, start=1) if other == name]
+            positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
             raise ValueError(
-                f"{source} has {count} columns named {name!r}, at positions "
+                f"{source} has {count} columns named {quoted(name)}, at positions "
                 f"{', '.join(positions)}: rename all but one"
             )
     for name in drop:
         check_column(name, names, source)
-    return [name for name in names if name not in drop and (only is None or name in only)]
+    left_out, wanted = set(drop), set(names if only is None else only)
+    return [name for name in names if name in wanted and name not in left_out]
 
 
 def listing(names: Iterable[str], most: int) -> str:
     """Return the first names as text, in quotes and with commas between them."""
     names = list(names)
-    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+    return ", ".join(map(quoted, names[:most])) + (", …" if len(names) > most else "")
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """Return a text in quotes for a message; a long one is cut.
+
+    Examples
+    --------
+    >>> quoted("colour"), quoted("colour of the sky", 6)
+    ("'colour'", "'colour…'")
+    """
+    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def is_missing(cell: Any) -> bool:
@@ -122,6 +139,31 @@ def number_or_none(cell: str) -> float | None:
     text = cell.strip()
     # float() alone would accept "1_000" and the digits of all scripts.
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def comma_number_or_none(cell: str) -> float | None:
+    """Return the number in a cell whose decimal mark is a comma, or None.
+
+    Examples
+    --------
+    >>> comma_number_or_none("1,5"), comma_number_or_none("2"), comma_number_or_none("2.5")
+    (1.5, 2.0, None)
+    """
+    text = cell.strip()
+    if _DECIMAL_COMMA.fullmatch(text) and text.isascii():
+        return float(text.replace(",", "."))
+    return None if "." in text else number_or_none(text)
+
+
+def have_decimal_commas(texts: Collection[str]) -> bool:
+    """Return whether texts are numbers, some of them with a comma that must be a decimal mark.
+
+    In "1,234" it may as well stand between thousands: one text that rules that out is needed.
+    """
+    commas = [text for text in texts if "," in text]
+    if not commas or all(_THOUSANDS.fullmatch(text.strip()) for text in commas):
+        return False
+    return all(comma_number_or_none(text) is not None for text in texts)
 
 
 def plain_number(number: float) -> int | float:

@@ -10,7 +10,16 @@ import re
 
 import numpy as np
 
-from .table import MISSING_MARKS, Table, as_texts, number_or_none, plain_number
+from .table import (
+    MISSING_MARKS,
+    Table,
+    as_texts,
+    comma_number_or_none,
+    have_decimal_commas,
+    number_or_none,
+    plain_number,
+    quoted,
+)
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
@@ -44,8 +53,9 @@ def infer_targets(
     labels = {cell for cell in _without_marker(cells, marker) if cell is not None}
     marks = {label for label in labels if label.lower() in MISSING_MARKS}
     others = labels - marks
-    are_numbers = bool(others) and all(
-        number_or_none(label) is not None and not _LEADING_ZERO.match(label) for label in others
+    are_numbers = bool(others) and not any(map(_LEADING_ZERO.match, others))
+    are_numbers = are_numbers and (
+        all(number_or_none(label) is not None for label in others) or have_decimal_commas(others)
     )
     if are_numbers or not marks:
         return marker, are_numbers, []
@@ -62,14 +72,16 @@ def read_targets(
     if not are_numbers:
         return cells
     labels = np.empty(len(cells), dtype=object)
+    known = {cell for cell in cells if cell is not None and cell.lower() not in MISSING_MARKS}
+    read = comma_number_or_none if have_decimal_commas(known) else number_or_none
     for row, cell in enumerate(cells):
         if cell is None or cell.lower() in MISSING_MARKS:
             continue
-        number = number_or_none(cell)
+        number = read(cell)
         if number is None or not np.isfinite(number):
             raise ValueError(
-                f"the target is {cell!r} in {table.where(row)} of {table.source}: it must be a "
-                "finite number, or empty"
+                f"the target is {quoted(cell)} in {table.where(row)} of {table.source}: it must be "
+                "a finite number, or empty"
             )
         labels[row] = plain_number(number)
     return labels

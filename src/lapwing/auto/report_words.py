@@ -1,0 +1,200 @@
+"""The sentences of the report of the default: why models were chosen, and what to know about them.
+
+Written for somebody who knows scikit-learn and none of the papers. Must not know how a report is
+shown, and makes no decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..estimators.targets import Targets
+from . import limits
+from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .selection import LEAD, Selected, best_of, best_supervised
+from .setup import Setup
+
+#: What each family is; for a sentence.
+DESCRIPTIONS = {
+    SUPERVISED: "models of the labelled rows alone",
+    MANIFOLD: "kernel models that change little between neighbours",
+    GRAPH: "labels that spread from neighbour to neighbour",
+    MARGIN: "a boundary where there are few rows",
+}
+#: Part of a note that `add_labels` may make obsolete.
+NO_LABEL = "without a label"
+#: The most names in a sentence, and characters of a name.
+_NAMES, _LETTERS = 8, 40
+
+
+def score_text(metric: str, score: float, spread: float | None = None) -> str:
+    """Return a score, and its standard error if it is given; accuracies are in per cent.
+
+    Parameters
+    ----------
+    metric : {"accuracy", "R²"}
+        The metric.
+    score, spread : float
+        The score and its standard error; NaN if they are not known.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from lapwing.auto.report_words import score_text
+    >>> score_text("accuracy", 0.9166, 0.0512), score_text("R²", 0.75)
+    ('91.7 % ± 5.1', '0.750')
+    """
+    if np.isnan(score):
+        return "unknown"
+    percent = metric == "accuracy"
+    text = f"{100 * score:.1f} %" if percent else f"{score:.3f}"
+    if spread is None or np.isnan(spread):
+        return text
+    return f"{text} ± {100 * spread:.1f}" if percent else f"{text} ± {spread:.3f}"
+
+
+def settings_text(settings: dict[str, Any]) -> str:
+    """Return the settings of a candidate in words.
+
+    Examples
+    --------
+    >>> from lapwing.auto.report_words import settings_text
+    >>> settings_text({"width": None, "reg": 0.1})
+    'linear kernel, regularisation 0.1'
+    """
+    return ", ".join(_setting_text(name, value) for name, value in settings.items())
+
+
+def _setting_text(name: str, value: Any) -> str:
+    short = f"{value:.3g}" if isinstance(value, float) else str(value)
+    if name == "width":  # in units of 1/(2·median²), of the median distance between rows
+        return "linear kernel" if value is None else f"Gaussian kernel (γ = {short} × median)"
+    if name == "neighbours":
+        return f"{value} neighbours" if value == "all" else f"{value} of the neighbours"
+    names = {"reg": "regularisation", "ratio": "graph weight"}
+    return f"{names.get(name, name)} {short}"
+
+
+def shares_text(shares: dict[str, float]) -> str:
+    """Return the families that have a share in the decision, the largest first."""
+    order = sorted(shares, key=lambda family: -shares[family])
+    return ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order if shares[name] > 0.005)
+
+
+def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
+    """Return why a family was chosen."""
+    if method != "auto":
+        return f"Only the {chosen} family is used, as method={method!r} says."
+    if not selected.folds.folds:
+        return (
+            "No class has two labels, so nothing can be held out and models cannot be compared: "
+            "all families get the same share. Label a second row of some classes."
+        )
+    text = f"The {chosen} family is chosen: {DESCRIPTIONS[chosen]}."
+    if selected.shares[chosen] <= 0.995:
+        text = (
+            f"The {chosen} family ({DESCRIPTIONS[chosen]}) has the largest share in the "
+            f"prediction: {shares_text(selected.shares)}."
+        )
+    if all(candidate.supervised for candidate in selected.candidates):
+        return text
+    return f"{text} {_compare(metric, selected, chosen)}"
+
+
+def _compare(metric: str, selected: Selected, chosen: str) -> str:
+    """Return how good models are that use unlabelled rows, and ones that do not."""
+    other = best_of([c for c in selected.candidates if not c.supervised])
+    supervised = best_supervised(selected.candidates)
+    gap, lead = other.score - supervised.score, LEAD * supervised.spread
+    size = score_text(metric, lead).replace(" %", " points")
+    text = (
+        "A model is scored by its held-out labels and by how well its versions, fitted to "
+        "different labels, agree on unlabelled rows. The best model that uses unlabelled rows "
+        f"scores {score_text(metric, other.score)}, the best one that does not "
+        f"{score_text(metric, supervised.score)}."
+    )
+    if gap > lead:
+        end = "so unlabelled rows are used"
+        if chosen == SUPERVISED:
+            end = "so unlabelled rows are used as well"
+        return f"{text} The difference is larger than the standard error ({size}), {end}."
+    if gap <= 0.0 and chosen == SUPERVISED:
+        return f"{text} So unlabelled rows do not help here."
+    end = "the models share the decision"
+    if chosen == SUPERVISED:
+        end = "the simpler models, without them, count more"
+    return f"{text} The difference is within the standard error ({size}), so {end}."
+
+
+def notes(
+    method: str, setup: Setup, targets: Targets, selected: Selected, reach: np.ndarray
+) -> list[str]:
+    """Return what the user should know about labels, rows and the selection."""
+    found, labels = [], selected.folds.labels
+    if method == "auto" and _hurt(selected):
+        found.append(
+            "unlabelled rows hurt here: every model that uses them is clearly worse than the best "
+            "supervised model, which has the largest share"
+        )
+    found += unreached(reach)
+    if labels.codes is not None and targets.classes is not None:
+        counts = np.bincount(labels.codes, minlength=len(targets.classes))
+        if counts.min() < 2:
+            names = _join(targets.classes[counts < 2])
+            found.append(
+                f"classes with a single label cannot be held out, so the score does not count "
+                f"them ({names}): label a second row of each"
+            )
+    l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
+    if l > limits.MOST_LABELS:
+        found.append(
+            f"with more than {limits.MOST_LABELS} labels only supervised models are tried: the "
+            "unlabelled rows are not used"
+        )
+    elif method == "auto" and l * used > limits.GRAPH_WORK:
+        found.append(f"the graph family is not tried: {l} labels × {used} rows would take too long")
+    if targets.labelled.all():
+        found.append("every row is labelled, so there are no unlabelled rows to learn from")
+    duplicates = setup.rows.n_duplicates
+    if duplicates:
+        found.append(f"{duplicates} duplicate rows were used once")
+    if used + duplicates < n:
+        found.append(
+            f"the models were fitted to {used} of {n} rows, with all labelled ones among them; the "
+            "other rows are predicted like new ones"
+        )
+    return found
+
+
+def unreached(reach: np.ndarray) -> list[str]:
+    """Return a note if there are rows that no label reaches, in a list."""
+    lost = int((~reach).sum())
+    if not lost:
+        return []
+    return [
+        f"{lost} of {len(reach)} rows are in parts of the graph {NO_LABEL}, so their "
+        "predictions are less reliable: suggest() lists some of them first"
+    ]
+
+
+def _hurt(selected: Selected) -> bool:
+    """Return whether all models that use unlabelled rows are clearly worse than a supervised."""
+    others = [c for c in selected.candidates if not c.supervised]
+    if not selected.folds.folds or not others:
+        return False
+    supervised = best_supervised(selected.candidates)
+    return best_of(others).score < supervised.score - supervised.spread
+
+
+def _join(names: Iterable[Any]) -> str:
+    """Return names of classes for a sentence; many and long ones are cut."""
+    texts = [str(name) for name in names]
+    shown = [t if len(t) <= _LETTERS else t[: _LETTERS - 1] + "…" for t in texts[:_NAMES]]
+    rest = len(texts) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

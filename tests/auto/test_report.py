@@ -1,0 +1,182 @@
+"""The report of the default: short in a terminal, safe in a notebook, in words that are true."""
+
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+import lapwing
+from lapwing import SemiSupervisedClassifier, SemiSupervisedRegressor
+from lapwing.auto.candidate_settings import GRAPH, MANIFOLD, SETTINGS, SUPERVISED
+from lapwing.auto.report_words import explain, settings_text
+from lapwing.auto.selection import Candidate, Folds, Selected
+
+HOSTILE = "<script>alert({0})</script>\x1b[31m\u202e\n{0}" + 50 * "x"
+TAGS = {
+    "div",
+    "style",
+    "p",
+    "b",
+    "br",
+    "span",
+    "i",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+} | {
+    "ul",
+    "li",
+    "details",
+    "summary",
+}
+
+
+class Tags(HTMLParser):
+    """Collects elements, which must be closed in order, their attributes and the text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.attributes, self.text, self.open = set(), set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A model of 100 classes with hostile names, most of which have one label."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(200) % 100
+    X = 9 * rng.standard_normal((100, 3))[truth] + rng.standard_normal((200, 3))
+    y = np.array([HOSTILE.format(k) for k in truth], dtype=object)
+    y[110:] = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn: so many classes
+        return SemiSupervisedClassifier(method="graph").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X, truth = make_moons(120, noise=0.1, random_state=0)
+    return SemiSupervisedClassifier().fit(X, np.where(np.arange(120) < 20, truth, -1))
+
+
+def test_repr_fits_a_terminal(many, moons, tmp_path):
+    regressor = SemiSupervisedRegressor().fit(
+        moons.X_fit_, np.where(np.arange(120) < 20, moons.X_fit_[:, 0], np.nan)
+    )
+    for model in (many, moons, regressor):
+        report = model.report_
+        lines = repr(report).splitlines()
+        assert 3 <= len(lines) <= 6
+        assert max(map(len, lines)) <= 79
+        assert lines[0].startswith("SelectionReport: ")
+        assert report.chosen in lines[0]
+        assert max(map(len, str(report).splitlines())) <= 79
+        assert len(str(report).splitlines()) < 40
+        lapwing.save(model, tmp_path / "model.lapwing")
+        again = lapwing.load(tmp_path / "model.lapwing").report_
+        assert repr(again) == repr(report)
+        assert str(again) == str(report)
+        assert again._repr_html_() == report._repr_html_()
+    assert "accuracy" in repr(moons.report_)
+    assert "R²" in repr(regressor.report_)
+
+
+def test_hostile_names_stay_text(many):
+    report = many.report_
+    assert any("<script>" in message for message in report.warnings)  # the names are there
+    assert all(c.isprintable() or c == "\n" for c in f"{report}{report!r}")
+    text = report._repr_html_()
+    found = Tags(text)
+    assert found.open == []
+    assert found.names <= TAGS
+    assert found.attributes <= {"class", "style"}
+    assert "<script>alert(" in "".join(found.text)
+    assert "\x1b" not in text
+    assert len(text) < 20_000
+
+
+def test_html_shows_the_numbers(moons):
+    report = moons.report_
+    text = "".join(Tags(report._repr_html_()).text)
+    assert f"accuracy {100 * report.score:.1f} % ± {100 * report.spread:.1f}" in text
+    assert f"All {len(report.candidates)} candidates" in text
+    assert report.reason in text
+    for candidate in report.candidates:
+        assert settings_text(candidate["settings"]) in text
+    moons.add_labels([60], [moons.transduction_[60]])
+    later = "labels were added later"
+    assert later in str(moons.report_)
+    assert later.capitalize() in moons.report_._repr_html_()
+    assert later not in str(report)
+
+
+def test_nothing_can_be_held_out():
+    X, truth = make_moons(60, noise=0.1, random_state=0)
+    y = np.full(60, -1)
+    first = [np.flatnonzero(truth == c)[0] for c in (0, 1)]
+    y[first] = truth[first]
+    report = SemiSupervisedClassifier().fit(X, y).report_
+    assert "accuracy unknown: no label could be held out" in repr(report)
+    for text in (repr(report), str(report), report._repr_html_()):
+        assert "nan" not in text.lower().replace("\u202f", "")
+
+
+def test_settings_are_words():
+    texts = [settings_text(settings) for own in SETTINGS.values() for settings in own]
+    for text in texts:
+        assert "None" not in text
+        assert "width" not in text
+    for own in SETTINGS.values():
+        assert len({settings_text(settings) for settings in own}) == len(own)
+    assert settings_text({"width": None, "reg": 0.01}) == "linear kernel, regularisation 0.01"
+
+
+def selected(supervised, other, *, shares, spread=0.05):
+    """Two scored candidates, as a selection with a fold."""
+    candidates = [
+        Candidate(SUPERVISED, {}, score=supervised, spread=spread, weight=shares[0]),
+        Candidate(MANIFOLD, {}, score=other, spread=spread, weight=shares[1]),
+    ]
+    folds = Folds(None, [(np.array([0]), np.array([1]))], np.arange(2))
+    return Selected(folds, [], candidates)
+
+
+@pytest.mark.parametrize(
+    ("supervised", "other", "shares", "chosen", "words"),
+    [
+        (0.80, 0.90, (0.2, 0.8), MANIFOLD, "larger than the standard error (5.0 points)"),
+        (0.80, 0.90, (0.6, 0.4), SUPERVISED, "so unlabelled rows are used as well"),
+        (0.80, 0.83, (0.6, 0.4), SUPERVISED, "within the standard error (5.0 points), so the simp"),
+        (0.80, 0.83, (0.4, 0.6), MANIFOLD, "within the standard error (5.0 points), so the models"),
+        (0.80, 0.78, (1.0, 0.0), SUPERVISED, "So unlabelled rows do not help here."),
+    ],
+)
+def test_reason_says_what_was_compared(supervised, other, shares, chosen, words):
+    text = explain("auto", "accuracy", selected(supervised, other, shares=shares), chosen)
+    assert words in text
+    assert f"uses unlabelled rows scores {100 * other:.1f} %" in text
+    assert f"the best one that does not {100 * supervised:.1f} %" in text
+    assert f"The {chosen} family" in text
+    assert ("supervised 60 %, manifold 40 %" in text) == (shares == (0.6, 0.4))
+
+
+def test_reason_of_a_given_method():
+    text = explain(GRAPH, "accuracy", selected(0.8, 0.9, shares=(0.0, 1.0)), GRAPH)
+    assert text == "Only the graph family is used, as method='graph' says."

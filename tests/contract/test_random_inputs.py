@@ -1,0 +1,12 @@
+"""A few problems of `make fuzz`: odd data are answered correctly, explicitly or not at all."""
+
+import pytest
+
+from helpers.odd_inputs import random_problem
+from helpers.verdicts import judge
+
+
+@pytest.mark.parametrize("seed", range(100, 109))
+def test_answers_are_right_or_explained_or_refused(seed):
+    problem = random_problem(seed)
+    assert judge(problem) is None, problem.steps
