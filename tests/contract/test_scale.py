@@ -10,6 +10,7 @@ import lapwing
 from helpers.cases import N_ROWS, assert_finite, assert_same_outputs, each_case, values_of
 from helpers.data import fit_quietly
 from lapwing import KNNGraph, LapSVC, PVMClassifier
+from lapwing.estimators.rows import given_rows
 
 #: With 1e-312 most values are subnormal numbers, which have few digits.
 FACTORS = (1e-312, 1e-300, 1e-170, 1e-100, 1e160, 1e300)
@@ -301,3 +302,11 @@ def test_blocks_have_one_unit():
         expected = PVMClassifier(n_prototypes=9).fit(X, y)
         np.testing.assert_array_equal(found.predict(factor * X), expected.predict(X))
         np.testing.assert_array_equal(found.transduction_, expected.transduction_)
+
+
+def test_pictures_are_in_the_units_of_the_user():
+    X = 1e-200 * np.random.default_rng(0).normal(size=(40, 2)) + np.array([0.0, 1e-190])
+    y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
+    model = LapSVC().fit(X, y)
+    assert np.abs(model.X_fit_).max() < 10.0
+    np.testing.assert_allclose(given_rows(model), X, rtol=1e-10)

@@ -75,6 +75,11 @@ class RowUnits:
             )
         return found
 
+    def restore(self, X: Any) -> Any:
+        """Return rows in the units of the user again, up to rounding."""
+        X = _times_power(X, -self.exponent)
+        return X if self.origin is None else X + self.origin
+
     def check_loaded(self) -> None:
         """Refuse contents of a model file that make no sense."""
         expect(abs(self.exponent) < 1200)

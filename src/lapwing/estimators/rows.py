@@ -127,6 +127,11 @@ def _refuse_dates(X: Any) -> None:
         )
 
 
+def given_rows(model: Any) -> Any:
+    """Return the training rows that a model keeps, in the units of the user."""
+    return getattr(model, "_units", SAME_UNITS).restore(model.X_fit_)
+
+
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one weight per row, zero or of a size with which solvers can compute."""
     try:
