@@ -369,7 +369,8 @@ def test_bad_model_files_and_folders(folder, tmp_path, capsys):
     assert "error" in refused(capsys, "suggest", tmp_path / "none.lapwing")
     fit_there = ["fit", folder / "train.csv", "--target", "label"]
     assert "folder that exists" in refused(capsys, *fit_there, "--out", tmp_path / "no" / "m")
-    assert "No such file" in refused(capsys, "fit", tmp_path / "none.csv", "--target", "label")
+    missing = refused(capsys, "fit", tmp_path / "none.csv", "--target", "label")
+    assert f"there is no file {tmp_path / 'none.csv'}" in missing
 
 
 @pytest.mark.parametrize(
@@ -448,6 +449,11 @@ def test_model_files_without_a_valid_table(folder, tmp_path, capsys):
     assert "is damaged" in refused(capsys, "suggest", path)
     lapwing.save(model, path, {**model.extra_, "encoder": {}})
     assert "is damaged" in refused(capsys, "suggest", path)
+    lapwing.save(model, path, {**model.extra_, "ids": model.extra_["ids"][:5]})
+    assert "its table does not fit its model" in refused(capsys, "suggest", path)
+    other = lapwing.LapSVC().fit(np.eye(3), [0, 1, -1])
+    lapwing.save(other, path, model.extra_)
+    assert "without a table encoder" in refused(capsys, "suggest", path)
 
 
 def test_nothing_to_suggest(tmp_path, capsys):

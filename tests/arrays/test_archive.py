@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -185,6 +186,68 @@ def test_a_long_page_and_entries_without_size(path):
     rewrite(path, files | {"model.json": sealed(whole)})
     with pytest.raises(ModelFileError, match="not allowed"):
         read_archive(path)
+
+
+@pytest.mark.parametrize("shape", [[10**12], [10**6, 10**6], [0, 10**15], [-1], [3, -4]])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_numbers_that_are_only_claimed_are_not_allocated(path, shape, is_stored):
+    """In the page alone, and in the header of the array too, under valid checksums."""
+    files = contents(path)
+    whole = json.loads(files["model.json"])
+    if is_stored:
+        stream = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": tuple(shape)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        files["arrays/X.npy"] = stream.getvalue() + bytes(96)
+    digest = hashlib.sha256(files["arrays/X.npy"]).hexdigest()
+    whole["arrays"]["X"] = {"shape": shape, "dtype": "<f8", "sha256": digest}
+    rewrite(path, files | {"model.json": sealed(whole)})
+    assert path.stat().st_size < 10_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            read_archive(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("version", [(2, 0), (3, 0), (9, 9)])
+def test_other_formats_of_arrays_are_refused(path, version):
+    files = contents(path)
+    whole = json.loads(files["model.json"])
+    stream = io.BytesIO()
+    if version == (9, 9):
+        stream.write(files["arrays/X.npy"].replace(b"NUMPY\x01\x00", b"NUMPY\x09\x09"))
+    else:
+        np.lib.format.write_array(stream, ARRAYS["X"], version=version)
+    whole["arrays"]["X"]["sha256"] = hashlib.sha256(stream.getvalue()).hexdigest()
+    rewrite(path, files | {"arrays/X.npy": stream.getvalue(), "model.json": sealed(whole)})
+    with pytest.raises(ModelFileError):
+        read_archive(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_parts_that_occur_twice_are_refused(path):
+    files = contents(path)
+    with zipfile.ZipFile(path, "a") as bag:
+        bag.writestr("arrays/X.npy", files["arrays/X.npy"])
+    with pytest.raises(ModelFileError, match="two parts of the same name"):
+        read_archive(path)
+    twice = files["model.json"].replace(b'"name":', b'"name": "other", "name":', 1)
+    assert twice != files["model.json"]
+    rewrite(path, files | {"model.json": twice})
+    with pytest.raises(ModelFileError, match="two parts of the same name"):
+        read_archive(path)
+
+
+def test_pages_nested_without_end_are_refused(path):
+    files = contents(path)
+    for depth in (10**3, 10**5):
+        nested = b'{"format": "lapwing-model", "page": ' + b"[" * depth + b"]" * depth + b"}"
+        rewrite(path, files | {"model.json": nested})
+        with pytest.raises(ModelFileError):
+            read_archive(path)
 
 
 def test_memory_limit(path):

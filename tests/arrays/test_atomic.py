@@ -78,8 +78,8 @@ def test_links_and_devices(tmp_path):
 
 def test_killed_processes_leave_the_old_file_or_the_new_one(tmp_path):
     """Killed in the middle of a file, and at random moments: see the helper."""
-    program = [sys.executable, str(ROOT / "tests" / "helpers" / "killed_writers.py")]
-    folders = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+    program = [sys.executable, "-m", "helpers.killed_writers"]
+    folders = [str(ROOT / name) for name in ("src", "benchmarks", "tests")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run(
         program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

@@ -1,5 +1,6 @@
 """The report of the default: short in a terminal, safe in a notebook, in words that are true."""
 
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -64,7 +65,9 @@ def many():
     X = 9 * rng.standard_normal((100, 3))[truth] + rng.standard_normal((200, 3))
     y = np.array([HOSTILE.format(k) for k in truth], dtype=object)
     y[110:] = None
-    return SemiSupervisedClassifier(method="graph").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn: so many classes
+        return SemiSupervisedClassifier(method="graph").fit(X, y)
 
 
 @pytest.fixture(scope="module")

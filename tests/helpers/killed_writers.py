@@ -1,4 +1,4 @@
-"""Write each type of file in child processes that are killed: python killed_writers.py
+"""Write each type of file in child processes that are killed: python -m helpers.killed_writers
 
 Works in the present folder. Each writer first writes a good file. One child is then killed by the
 system in the middle of a file, because it exceeds a limit of its size, and others at random moments

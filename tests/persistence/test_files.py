@@ -41,6 +41,41 @@ def test_columns_that_are_only_claimed_are_not_allocated(data, tmp_path, size):
         lapwing.load(tmp_path / "m", memory_limit="100MB")
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LapSVC(),
+        LapSVC(kernel="linear"),
+        AnchorGraphClassifier(10),
+        lapwing.PVMClassifier(n_prototypes=5),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_arrays_that_are_not_finite_are_refused(data, tmp_path, estimator, bad):
+    """Each one, also those that predictions of the first row do not show."""
+    lapwing.save(estimator.fit(*data), tmp_path / "m")
+    page, arrays = read_archive(tmp_path / "m")
+    numbers = [name for name, array in arrays.items() if array.dtype.kind == "f" and array.size]
+    assert len(numbers) > 2
+    for name in numbers:
+        changed = arrays[name].copy()
+        changed.flat[-1] = bad
+        write_archive(tmp_path / "m", page, {**arrays, name: changed})
+        with pytest.raises(ModelFileError, match="NaN or infinite"):
+            lapwing.load(tmp_path / "m")
+
+
+def test_quantities_that_are_not_known_are_stored(tmp_path):
+    """The targets of a regressor are NaN in unlabelled rows, and so are some scores of a grid."""
+    X, y = np.arange(30.0)[:, None], np.full(30, np.nan)
+    y[::3] = X[::3, 0]
+    grid = lapwing.LapRLSRegressorCV(reg_ambient=[0.1], reg_manifold=[0.1])
+    for model in (lapwing.LapRLSRegressor().fit(X, y), grid.fit(X, y)):
+        lapwing.save(model, tmp_path / "m")
+        assert np.array_equal(lapwing.load(tmp_path / "m").predict(X), model.predict(X))
+
+
 def test_sparse_rows_with_a_center_are_refused(tmp_path):
     """Subtracting it would make a dense matrix of any size."""
     rng = np.random.default_rng(0)

@@ -82,7 +82,7 @@ def check_candidates(model: Any) -> None:
     expect(model.method == "auto" or model.method in FAMILIES)
     expect(isinstance(model._setup, Setup) and isinstance(model.report_, SelectionReport))
     n = model._setup.rows.X.shape[0]
-    expect(len(model.supervised_transduction_) == len(model.label_reach_) == n)
+    expect(model.supervised_transduction_.shape == model.label_reach_.shape == (n,))
     expect(model.labelled_.ndim == 1 and model.labelled_.dtype.kind == "i")
     expect(bool(np.isin(model.labelled_, model._setup.rows.index).all()))
     for candidate in model.candidates_:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from ..persistence import load
 from ..tables import TableEncoder
 
@@ -45,7 +46,8 @@ def load_table_model(path: Path) -> TableModel:
     """
     model = load(path)
     extra = model.extra_
-    if "encoder" not in extra:
+    is_default = isinstance(model, (SemiSupervisedClassifier, SemiSupervisedRegressor))
+    if not is_default or "encoder" not in extra:
         raise ValueError(
             f"{path} contains a model without a table encoder: write it with `lapwing fit`, or use "
             "lapwing.load in Python"
@@ -54,11 +56,13 @@ def load_table_model(path: Path) -> TableModel:
     ids, source, n_labelled = (extra.get(key) for key in ("ids", "source", "labelled"))
     if not (
         isinstance(ids, list)
+        and len(ids) == len(model.transduction_)
+        and encoder.n_features == model.n_features_in_
         and all(isinstance(name, str) for name in ids)
         and isinstance(source, str)
         and isinstance(n_labelled, int)
     ):
         raise ValueError(
-            f"{path} is damaged: the names of its training rows are not valid. Fit the model again"
+            f"{path} is damaged: its table does not fit its model. Fit the model again"
         )
     return TableModel(model, encoder, ids, source, n_labelled)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -43,11 +42,19 @@ def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV; None becomes an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    lines = _Lines()
+    writer = csv.writer(lines)
     writer.writerow(header)
     writer.writerows(rows)
-    return file.getvalue()
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Lines of a CSV writer. It puts quotes around a cell only for the line ends that it writes."""
+
+    def write(self, line: str) -> None:
+        """Add a line, which ends as `csv` ends lines by default."""
+        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def safe_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
