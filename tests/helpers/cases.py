@@ -64,6 +64,8 @@ class Case:
     order_matters: str = ""  # why the order of the rows changes the model
     names_matter: str = ""  # why the order of the classes' names changes the model
     sparse_differs: str = ""  # why sparse rows give another model than dense ones
+    fixed_scale: str = ""  # why rows in another unit give another model
+    origin_matters: str = ""  # why a constant that is added to a column changes the model
     added_differs: str = ""  # why `add_labels` gives another model than a new fit
     transduction_differs: str = ""  # why training rows have other values than `predict` gives
     zero_weight: str = "unlabelled"  # what a labelled row of weight zero is: or "absent"
@@ -166,6 +168,8 @@ _DEFAULT = {
     "no_reach_warning": "`suggest` puts such rows first",
     "bad_parameter": ("method", "fast"),
 }
+_LINEAR = "the norm of a linear function has the unit of the rows"
+_NUMBER = "gamma is a number"
 _MARGIN = {"zero_weight": "absent", "added_differs": _LOCAL, "bad_parameter": ("reg", -1.0)}
 _NEAR = "training rows have their values on the graph; predictions average over near rows"
 _FORGETS = "the rows are as large as the data and are not kept in a pickle"
@@ -175,17 +179,22 @@ CASES = [
     Case("LapSVC", LapSVC()),
     Case("LapSVC-hinge", LapSVC("hinge")),
     Case("LapSVC-pcg", LapSVC(solver="pcg", tol=1e-6), tol=1e-3, iterates=True),
-    Case("LapSVC-linear", LapSVC(kernel="linear")),
+    Case("LapSVC-linear", LapSVC(kernel="linear"), fixed_scale=_LINEAR),
     Case("LapSVC-sparse", LapSVC(), sparse=True),
     Case("LapSVC-landmarks", LapSVC(n_landmarks=10), order_matters=_KMEANS),
     Case("LapRLSClassifier", LapRLSClassifier()),
-    Case("LapRLSClassifier-poly", LapRLSClassifier(kernel="poly", degree=2, coef0=1.0)),
+    Case(
+        "LapRLSClassifier-poly",
+        LapRLSClassifier(kernel="poly", degree=2, coef0=1.0),
+        origin_matters="the kernel is a function of inner products",
+    ),
     Case("LapRLSRegressor", LapRLSRegressor()),
     Case("LapRLSRegressor-pcg", LapRLSRegressor(solver="pcg", tol=1e-6), tol=1e-3, iterates=True),
     Case(
         "LapRLSRegressor-sparse",
         LapRLSRegressor(kernel="linear"),
         sparse=True,
+        fixed_scale=_LINEAR,
     ),
     Case("LapRLSRegressor-landmarks", LapRLSRegressor(n_landmarks=10), order_matters=_KMEANS),
     Case("LapSVR", LapSVR()),
@@ -205,22 +214,41 @@ CASES = [
         "LapSVCCV-settings",
         LapSVCCV("hinge", **_FEW, gamma=[0.1, 0.5], graph=[KNNGraph(6)], cv=2),
         order_matters=_FOLDS,
+        fixed_scale=_NUMBER,
     ),
     Case("LapSVCCV-landmarks", LapSVCCV(**_FEW, cv=3, n_landmarks=10), order_matters=_KMEANS),
     Case("LapRLSClassifierCV", LapRLSClassifierCV(**_FEW)),
     Case("LapRLSRegressorCV", LapRLSRegressorCV(**_FEW)),
     # semi-supervised SVM
-    Case("S3VC", S3VC(), **_MARGIN),
-    Case("S3VC-rbf", S3VC("rbf", gamma=0.3, calibration_folds=0), **_MARGIN),
-    Case("S3VC-sparse", S3VC(solver="cccp", calibration_folds=0), sparse=True, **_MARGIN),
-    Case("S3VC-switching", S3VC(solver="label-switching", calibration_folds=0), **_MARGIN),
-    Case("S3VC-annealing", S3VC(solver="annealing", calibration_folds=0), tol=5e-3, **_MARGIN),
+    Case("S3VC", S3VC(), fixed_scale=_LINEAR, **_MARGIN),
+    Case("S3VC-rbf", S3VC("rbf", gamma=0.3, calibration_folds=0), fixed_scale=_NUMBER, **_MARGIN),
+    Case(
+        "S3VC-sparse",
+        S3VC(solver="cccp", calibration_folds=0),
+        sparse=True,
+        fixed_scale=_LINEAR,
+        **_MARGIN,
+    ),
+    Case(
+        "S3VC-switching",
+        S3VC(solver="label-switching", calibration_folds=0),
+        fixed_scale=_LINEAR,
+        **_MARGIN,
+    ),
+    Case(
+        "S3VC-annealing",
+        S3VC(solver="annealing", calibration_folds=0),
+        tol=5e-3,
+        fixed_scale=_LINEAR,
+        **_MARGIN,
+    ),
     Case(
         "S3VC-landmarks",
         S3VC("rbf", gamma=0.3, n_landmarks=8, landmarks="kmeans", calibration_folds=0),
         order_matters=_KMEANS,
         added_differs=_LOCAL,
         zero_weight="",  # k-means sees rows of weight zero
+        fixed_scale=_NUMBER,
     ),
     # prototype vector machines; by default every row is a prototype here
     Case("PVMClassifier", PVMClassifier(), forgets_rows=_FORGETS, tol=1e-4),
@@ -285,6 +313,7 @@ CASES = [
         "SemiSupervisedClassifier-sparse",
         SemiSupervisedClassifier("graph"),
         sparse=True,
+        origin_matters="sparse rows are not centred",
         transduction_differs=_NEAR,
         **_DEFAULT,
     ),

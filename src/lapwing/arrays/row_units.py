@@ -75,6 +75,11 @@ class RowUnits:
             )
         return found
 
+    def restore(self, X: Any) -> Any:
+        """Return rows in the units of the user again, up to rounding."""
+        X = _times_power(X, -self.exponent)
+        return X if self.origin is None else X + self.origin
+
     def check_loaded(self) -> None:
         """Refuse contents of a model file that make no sense."""
         expect(abs(self.exponent) < 1200)
@@ -173,7 +178,7 @@ def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUni
         if any_origin and ranges[widest] > 0 and far.any():
             origin = np.where(far, np.ldexp(low + ranges / 2.0, -exponent), 0.0)
             largest = float(np.ldexp(np.where(far, ranges, levels).max(), -exponent))
-    if largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]:
+    if _is_ordinary(largest):
         return RowUnits(0, origin)
     if not any_scale:
         refuse(
@@ -239,12 +244,24 @@ def safe_precision(X: Any) -> Any:
     return X.astype(np.float64) if unsafe else X
 
 
-def refuse(what: str) -> NoReturn:
+def check_kernel_matrix(K: np.ndarray) -> None:
+    """Refuse a Gram matrix of extreme values."""
+    largest = largest_value(K)
+    if not _is_ordinary(largest):
+        refuse(f"holds kernel values up to {largest:.1e}", "Divide them by the largest of them")
+
+
+def refuse(what: str, remedy: str = "") -> NoReturn:
     """Raise the error for rows that cannot be computed with."""
-    raise ValueError(
-        f"X {what}: double precision cannot resolve these rows. Rescale X, for example with "
-        "sklearn.preprocessing.StandardScaler (MaxAbsScaler for sparse rows)"
+    remedy = remedy or (
+        "Rescale X, for example with sklearn.preprocessing.StandardScaler (MaxAbsScaler for sparse "
+        "rows)"
     )
+    raise ValueError(f"X {what}: double precision cannot resolve these rows. {remedy}")
+
+
+def _is_ordinary(largest: float) -> bool:
+    return largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]
 
 
 def _exponent(largest: float) -> int:

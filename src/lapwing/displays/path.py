@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.atomic import write_text
+from ..estimators.rows import given_rows
 from .canvas import resolve_axes
 from .path_boundary import draw_boundary, write_animation
 from .path_curves import draw_curves, three_axes
@@ -164,7 +165,7 @@ class PathDisplay:
             accuracy["given rows"] = _accuracy(estimator, X, np.asarray(y))
         if estimator.cv_lambdas_ is not None:
             accuracy["cross-validated"] = (estimator.cv_lambdas_, estimator.cv_accuracy_)
-        rows = estimator.X_fit_
+        rows = given_rows(estimator)
         flat = rows.shape[1] == 2 and estimator.kernel != "precomputed"
         display = cls(
             estimator.lambdas_,

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.rows import given_rows
 from .canvas import MARK, PALETTE, resolve_axes
 
 
@@ -91,7 +92,7 @@ class TransductionDisplay:
             The display, drawn.
         """
         check_is_fitted(estimator, "transduction_")
-        points = estimator.X_fit_ if points is None else points
+        points = given_rows(estimator) if points is None else points
         return cls(points, estimator.transduction_, labelled, truth).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:

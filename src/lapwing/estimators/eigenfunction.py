@@ -80,7 +80,7 @@ class EigenfunctionClassifier(Classifier):
     Notes
     -----
     Cost: n·d² operations for the axes, then n·(d·n_components + n_eigenfunctions); memory for
-    blocks of rows and d².
+    a copy of the rows, blocks of them and d².
 
     References
     ----------

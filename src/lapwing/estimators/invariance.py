@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.row_units import Extent, RowUnits, check_inner_products, choose_units
+from ..arrays.row_units import (
+    SAME_UNITS,
+    Extent,
+    RowUnits,
+    check_inner_products,
+    check_kernel_matrix,
+    choose_units,
+)
 from ..graphs import KNNGraph
 from .parameters import is_word
 
@@ -29,7 +36,8 @@ def units_of(settings: Any, X: Any, extent: Extent) -> RowUnits:
         Of the rows.
     """
     if is_word(getattr(settings, "kernel", None), "precomputed"):
-        return choose_units(Extent(extent.largest), any_scale=False, any_origin=False)
+        check_kernel_matrix(X)
+        return SAME_UNITS
     units = choose_units(
         extent,
         any_scale=_any_scale(settings, X),

@@ -99,10 +99,16 @@ def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
     _refuse_dates(X)
+    tags = get_tags(model).input_tags
+    if sp.issparse(X) and not (tags.sparse or tags.pairwise):
+        raise TypeError(
+            f"X is sparse, and {type(model).__name__} needs dense rows: reduce them, for example "
+            "with sklearn.decomposition.TruncatedSVD, or pass X.toarray() if it fits into memory"
+        )
     X = validate_data(
         model,
         X,
-        accept_sparse="csr" if get_tags(model).input_tags.sparse else False,
+        accept_sparse="csr" if tags.sparse else False,
         dtype=dtype if isinstance(dtype, str) else list(dtype),
         reset=reset,
         ensure_min_samples=least,
@@ -119,6 +125,11 @@ def _refuse_dates(X: Any) -> None:
             "X holds dates or durations (datetime64, timedelta64): convert them to numbers, for "
             "example to days, (X - X.min()) / np.timedelta64(1, 'D')"
         )
+
+
+def given_rows(model: Any) -> Any:
+    """Return the training rows that a model keeps, in the units of the user."""
+    return getattr(model, "_units", SAME_UNITS).restore(model.X_fit_)
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:

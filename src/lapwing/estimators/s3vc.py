@@ -53,8 +53,8 @@ class S3VC(Classifier):
     kernel : {"linear", "rbf", "poly", "cosine", "precomputed"} or callable, default="linear"
         Kernel k. A callable takes two arrays of rows and returns the matrix of kernel values.
     gamma : float, "scale" or "median", default="scale"
-        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is
-        1 / Σ Var(column), "median" is 1 / (2 · median distance²).
+        Width of rbf, exp(-gamma·‖x-z‖²), and factor of poly. "scale" is 1 / Σ Var(column),
+        "median" is 1 / (2 · median distance²).
     degree, coef0 : float, default=3 and 0
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     reg : float, default=1e-2
@@ -135,7 +135,7 @@ class S3VC(Classifier):
     kernel_ : Kernel or None
         The kernel, its width resolved; None if it is precomputed.
     X_fit_ : ndarray or CSR matrix
-        The training rows.
+        The training rows, a copy; in other units if their values are extreme.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
     result_ : SolverResult
