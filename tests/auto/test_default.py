@@ -317,6 +317,19 @@ def test_suggestions(model, digits):
         model.suggest(0)
 
 
+def test_at_most_half_of_the_suggestions_are_rows_that_no_label_reaches():
+    centres = 1000.0 * np.arange(7)[:, None]  # seven parts, one of them with labels
+    X = np.repeat(centres, 30, axis=0) + np.random.default_rng(0).normal(size=(210, 2))
+    y = np.where(np.arange(210) < 8, np.arange(210) % 2, -1)
+    model = SemiSupervisedClassifier("graph").fit(X, y)
+    for n in (1, 2, 4, 5):
+        rows = model.suggest(n)
+        assert len(rows) == n
+        first = max(n // 2, 1)
+        assert not model.label_reach_[rows[:first]].any()
+        assert len(set(rows[:first] // 30)) == first
+
+
 def test_suggestions_are_no_duplicates_of_each_other():
     X, truth = make_moons(60, noise=0.1, random_state=0)
     X, truth = np.repeat(X, 12, axis=0), np.repeat(truth, 12)
