@@ -117,3 +117,25 @@ def test_quantities_are_scored_by_explained_variance():
     assert plain.held_out == pytest.approx(0.0)
     assert graph.held_out == pytest.approx(1.0 - 0.01 / np.var(targets))
     assert graph.weight > 0.9
+
+
+@pytest.mark.parametrize(("counts", "models"), [((9, 11), 5), ((2, 2), 5), ((1, 9), 10)])
+def test_slow_settings_see_the_first_folds_that_hold_out_every_label(counts, models):
+    codes = np.repeat([0, 1], counts)
+    l = len(codes)
+    labels = Labels(np.arange(l), np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(l), codes)
+    folds = Folds(labels, make_folds(codes, l, 0), np.arange(3))
+    assert len(folds.folds) == 10
+
+    class Setting:
+        family, settings = "margin", {}
+
+        def fold_values(self, labels, train, test):
+            return labels.targets[test], np.zeros((3, 1))
+
+    quick, slow = next(folds.run([Setting()])), next(folds.run([Setting()], slow=True))
+    assert len(quick.on_sample) == 10
+    assert len(slow.on_sample) == models
+    held_out = folds.held_out_index(models)
+    assert set(held_out) == set(range(0 if counts[0] > 1 else 1, l))  # never a single label
+    np.testing.assert_array_equal(slow.held_out, labels.targets[held_out])
