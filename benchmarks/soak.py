@@ -27,8 +27,8 @@ import numpy as np  # noqa: E402
 
 import lapwing  # noqa: E402
 from common import resident_bytes  # noqa: E402
+from helpers.at_once import differing, fingerprints, two_processes, two_threads  # noqa: E402
 from helpers.cases import CASES, outputs_of  # noqa: E402
-from helpers.concurrent import differing, fingerprints, two_processes, two_threads  # noqa: E402
 
 MOST_GROWTH = 20.0  # MB, from the end of the warm-up to the end
 

@@ -12,6 +12,7 @@ a finding as well. The exit status is 1 if there are findings.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing as mp
 import os
 import resource
@@ -36,14 +37,13 @@ MOST_BYTES = 6 * 2**30
 
 
 def work(pipe: Connection, case: str) -> None:
-    """Judge the seeds that come through the pipe; None ends it."""
+    """Judge the seeds that come through the pipe, until its other end is closed."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    while (seed := pipe.recv()) is not None:
-        problem = random_problem(seed)
-        skipped = case not in problem.case.name
-        pipe.send(
-            (seed, None if skipped else problem.case.name, None if skipped else judge(problem))
-        )
+    with contextlib.suppress(EOFError):
+        while True:
+            problem = random_problem(pipe.recv())
+            wanted = case in problem.case.name
+            pipe.send((problem.case.name, judge(problem)) if wanted else (None, None))
 
 
 class Worker:
@@ -56,9 +56,9 @@ class Worker:
         end.close()
         self.seed, self.since = -1, 0.0
 
-    def give(self, seed: int | None) -> None:
-        """Start the next problem; None ends the process."""
-        self.seed, self.since = seed if seed is not None else -1, time.monotonic()
+    def give(self, seed: int) -> None:
+        """Start the next problem."""
+        self.seed, self.since = seed, time.monotonic()
         self.pipe.send(seed)
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ def hunt(
             lasted = time.monotonic() - worker.since
             if worker.pipe in ready:
                 try:
-                    seed, name, finding = worker.pipe.recv()
+                    name, finding = worker.pipe.recv()
                 except EOFError:
                     worker.process.join()
                     code = worker.process.exitcode
@@ -89,7 +89,7 @@ def hunt(
                     workers[i] = worker = Worker(case)
                 else:
                     if name is not None:
-                        yield seed, name, finding
+                        yield worker.seed, name, finding
             elif lasted > MOST_SECONDS:
                 worker.stop()
                 yield _lost(worker.seed, Finding("endless", "process", f"{MOST_SECONDS:.0f} s"))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from helpers.at_once import differing, fingerprints, two_processes, two_threads
 from helpers.cases import CASES, first_cases
-from helpers.concurrent import differing, fingerprints, two_processes, two_threads
 
 NAMES = [case.name for case in first_cases(case for case in CASES if not case.slow)]
 

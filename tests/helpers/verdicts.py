@@ -30,7 +30,7 @@ RAW = re.compile(
     r"unsupported operand|must be real number|takes \d+ positional|unexpected keyword|"
     r"dimension mismatch|inconsistent shapes|inhomogeneous|Unable to allocate|array is too big|"
     r"ufunc|NoneType|setting an array element|must not contain infs or NaNs|truth value of|"
-    r"data must be finite|matrix contains|exactly singular|not positive definite|infs or NaNs",
+    r"data must be finite|matrix contains|exactly singular|32-bit integer indices",
 )
 REFUSALS = (ValueError, TypeError, MemoryError)
 MOST_SECONDS = 10.0
@@ -175,9 +175,10 @@ def assert_finite_outputs(model: BaseEstimator, X: Any) -> None:
 
 def _quality(problem: Problem, model: BaseEstimator, arguments: dict) -> Finding | None:
     """Far better than chance on separated classes and slowly varying targets."""
-    if not problem.learnable:
+    hidden = problem.hidden
+    if not problem.learnable or hidden.sum() < 10:
         return None
-    found, truth = np.asarray(model.transduction_), problem.truth
+    found, truth = np.asarray(model.transduction_)[hidden], problem.truth[hidden]
     if problem.case.is_classifier:
         quality = float(np.mean(found == truth))
         chance = float(np.unique(truth.astype(str), return_counts=True)[1].max() / len(truth))
@@ -217,8 +218,7 @@ def _same(
 
 
 def _more_labels(problem: Problem, model: BaseEstimator, arguments: dict) -> Finding | None:
-    hidden = np.array([value is None or value != value or value == -1 for value in problem.y])
-    rows = np.flatnonzero(hidden)[:3]
+    rows = np.flatnonzero(problem.hidden)[:3]
     if len(rows) == 0:
         return None
     model.add_labels(rows, problem.truth[rows])

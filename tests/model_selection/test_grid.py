@@ -19,7 +19,9 @@ from helpers.grid import (
 )
 from lapwing import (
     KNNGraph,
+    LapRLSClassifier,
     LapRLSClassifierCV,
+    LapRLSRegressor,
     LapRLSRegressorCV,
     LapSVC,
     LapSVCCV,
@@ -113,11 +115,31 @@ def test_kernel_values_beyond_double_precision_are_named():
         LapSVCCV(**{**FEW, "kernel": "poly", "gamma": 1.0}).fit(rows, moons()[1])
 
 
-@pytest.mark.parametrize("Estimator", [LapSVCCV, LapRLSClassifierCV])
-def test_one_label_per_class_is_too_few(Estimator):
-    X, y, _ = moons(n_labelled=2)
-    with pytest.raises(ValueError, match="no class has two labels"):
-        Estimator(**FEW).fit(X, y)
+@pytest.mark.parametrize(
+    ("search", "plain", "usual"),
+    [
+        (LapSVCCV, LapSVC, {"reg_ambient": 1e-3, "reg_manifold": 1.0}),
+        (LapSVCCV, LapSVC, {"reg_ambient": 1e-3, "reg_manifold": 1.0, "cv": 5}),
+        (LapRLSClassifierCV, LapRLSClassifier, {"reg_ambient": 1e-3, "reg_manifold": 1.0}),
+        (LapRLSRegressorCV, LapRLSRegressor, {"reg_ambient": 1e-3, "reg_manifold": 1e-2}),
+    ],
+)
+def test_too_few_labels_for_folds_give_the_usual_weights(search, plain, usual):
+    X, y, truth = moons(n_labelled=2)
+    if plain is LapRLSRegressor:
+        y = np.where(y == 0, 2.0, np.nan)
+    folds = {"cv": usual.pop("cv", None)}
+    with pytest.warns(UserWarning, match=f"no class has two labels.*defaults of {plain.__name__}"):
+        model = search(**AXES, gamma=[2.0, 0.5], **folds).fit(X, y)
+    assert model.best_params_ == usual
+    assert model.n_splits_ == 0
+    assert np.isnan(model.best_score_)
+    expected = plain(gamma=2.0, **usual).fit(X, y)
+    np.testing.assert_allclose(
+        model.predictor_.values(X), expected.predictor_.values(X), rtol=0, atol=1e-6
+    )
+    more = np.flatnonzero(truth >= 0)[:20]
+    assert model.add_labels(more, truth[more]).best_score_ <= 1.0
 
 
 def test_gap_is_measured_on_all_rows():

@@ -202,6 +202,17 @@ def test_compressed_files_that_grow_without_end(tmp_path, content):
         tracemalloc.stop()
 
 
+def test_sizes_of_compressed_files(tmp_path):
+    """The stored size is that of the last part; a file has at least twice its packed size."""
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"1,2\n" * 10_000))
+    assert lines_module.unpacked_size(path) == 40_000
+    path.write_bytes(path.read_bytes() + gzip.compress(b"1,2\n"))
+    assert lines_module.unpacked_size(path) == 2 * path.stat().st_size
+    path.write_bytes(b"short")
+    assert lines_module.unpacked_size(path) == 5
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [("a\0,b\n1,2\n", 1), ("a,b\n1,2\n3,\0\n", 3), ('a,b\n1,"x\ny\0"\n', 3)],

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
+from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..messages import warn
@@ -30,6 +30,33 @@ def labelled_rows(y: Any, marker: Any) -> tuple[np.ndarray, np.ndarray]:
     if not _is_missing(marker) and isinstance(marker, str) == (values.dtype.kind in "US"):
         missing |= values == marker
     return values, ~missing
+
+
+def labelled_part(
+    X: Any, y: Any, marker: Any, **per_row: Any
+) -> tuple[Any, np.ndarray, dict[str, Any]]:
+    """Return the labelled rows, their labels, and what else has an entry per row, for a score.
+
+    Raises
+    ------
+    ValueError
+        If no row is labelled, or if X and y have different lengths.
+    """
+    X, y = indexable(X, y)
+    values, labelled = labelled_rows(y, marker)
+    index = np.flatnonzero(labelled)
+    if len(index) == 0:
+        raise ValueError(
+            f"none of the {len(values)} rows to score is labelled, so there is no score: use "
+            "LabeledKFold, whose test parts are labelled, or fewer folds"
+        )
+    if len(index) == len(values):  # X may be large
+        return X, plain_labels(values), per_row
+    kept = {
+        name: _safe_indexing(value, index) if _is_per_row(value, len(values)) else value
+        for name, value in per_row.items()
+    }
+    return _safe_indexing(X, index), plain_labels(values[index]), kept
 
 
 def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.ndarray:
@@ -174,6 +201,12 @@ def look_like_classes(known: np.ndarray) -> bool:
     if not may_be_classes(known):
         return False
     return known.dtype.kind in "USb" or 2 * len(np.unique(known)) <= len(known)
+
+
+def _is_per_row(value: Any, n: int) -> bool:
+    if isinstance(value, str) or not (hasattr(value, "__len__") or hasattr(value, "shape")):
+        return False
+    return (value.shape[0] if hasattr(value, "shape") else len(value)) == n
 
 
 def _is_text(labels: np.ndarray) -> bool:

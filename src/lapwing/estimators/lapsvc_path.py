@@ -17,7 +17,7 @@ from ..plan.grid import plan_path
 from ..solvers.methods import Sizes
 from .graph_choice import graph_of_rows, regression_graph
 from .kernel_choice import resolve_kernel
-from .labels import labelled_rows
+from .labels import labelled_part
 from .manifold import build_space, expansion_predictor, kernel_model
 from .model import Classifier
 from .rows import Rows
@@ -74,7 +74,7 @@ class LapSVCPath(Classifier):
         Folds over the labelled rows by which ``lambda_`` is chosen; a path is followed for each. A
         splitter gets the labelled rows alone; pairs (train, test) hold indices of rows of X.
         Fewer folds are used where a class has fewer labels, and none if a class has one label:
-        ``lambda_`` then is the smallest λ, as with None.
+        ``lambda_`` then is the smallest λ, as with None, and a warning is issued.
     memory_limit : int, str or None, default=None
         Memory that may be used for the Gram matrix and its factor, in bytes or as text such as
         "8GB"; None is 60 % of the free memory.
@@ -218,13 +218,8 @@ class LapSVCPath(Classifier):
 
     def accuracy(self, X: Any, y: Any, lambdas: Any) -> np.ndarray:
         """Return the accuracy at each λ of an array, on the rows of X that have a label in y."""
-        values, known = labelled_rows(y, self.unlabeled)
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(values) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
-        if not known.any():
-            raise ValueError("no row of y has a label, so there is no accuracy")
-        X, truth, lambdas = X[known], values[known], np.atleast_1d(lambdas)
+        X, truth, _ = labelled_part(X, y, self.unlabeled)
+        lambdas = np.atleast_1d(lambdas)
         blocks = row_blocks(len(lambdas), max(1, BLOCK_ENTRIES // (len(truth) + 1)))
         found = [np.mean(self.predict(X, lambdas[block]) == truth, axis=1) for block in blocks]
         return np.concatenate(found)

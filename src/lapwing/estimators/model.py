@@ -16,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
+from ..messages import warn
 from ..solvers.driver import SolverResult
 from ..solvers.stopping import decisions
 from ..spaces.predictors import Predictor
 from .calibration import fit_temperature, probabilities
 from .invariance import units_of
+from .labels import labelled_part
 from .parameters import Check, check_parameters, is_word
 from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
@@ -97,6 +99,17 @@ class Model(BaseEstimator):
         check_parameters(self)
         rows = self._training_rows()
         return self._fit(rows, self._relabelled(rows, index, y), refit=True)
+
+    def _labelled_part(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Return the labelled rows with their labels and weights, for `score`."""
+        check_is_fitted(self, "predictor_")
+        rows, known, kept = labelled_part(X, y, self.unlabeled, sample_weight=sample_weight)
+        if len(known) < len(y):
+            warn(
+                f"{len(y) - len(known)} of {len(y)} rows have no label and are not scored; in a "
+                "cross-validation, LabeledKFold keeps such rows out of the test parts"
+            )
+        return rows, known, kept["sample_weight"]
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the values of the fitted function, shape (n, columns)."""
@@ -282,6 +295,24 @@ class Classifier(ClassifierMixin, Model):
         """
         return probabilities(self._values(X), self.temperature_)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the labelled rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        y : array of shape (n,)
+            Their labels; rows without one do not count, and cause a warning.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(*self._labelled_part(X, y, sample_weight)))
+
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
@@ -340,3 +371,21 @@ class Regressor(RegressorMixin, Model):
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target of each row."""
         return self._values(X)[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the share of explained variance, on the rows with a target.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        y : array of shape (n,)
+            Their targets; rows without one do not count, and cause a warning.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(*self._labelled_part(X, y, sample_weight)))

@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays.packing import expect
 from ..arrays.threads import row_blocks
 from ..losses import Hinge
+from ..messages import warn
 from ..operators.base import Operator
 from ..plan.base import Plan
 from ..risk import RegularizedRisk
@@ -292,10 +293,13 @@ def with_midpoints(lambdas: np.ndarray) -> np.ndarray:
 def _folds(cv: Any, X: Any, targets: Targets) -> list[Fold]:
     """Return the folds by which λ is chosen: fewer where a class has few labels, maybe none."""
     if isinstance(cv, (int, np.integer)):
-        if cv < 2:
-            raise ValueError(f"cv must be at least 2 folds, a splitter or None, got {cv!r}")
         cv = min(int(cv), int(np.unique(targets.known, return_counts=True)[1].min()))
-        cv = None if cv == 1 else cv
+        if cv == 1:
+            warn(
+                "a class has one label, so no label can be held out to choose λ: the smallest λ "
+                "of the path is used. Label more rows, or pass cv=None"
+            )
+            cv = None
     return [] if cv is None else labelled_folds(cv, X, targets)
 
 

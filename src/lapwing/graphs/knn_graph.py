@@ -321,7 +321,8 @@ class KNNGraph(BaseEstimator):
         graph._check_parameters()
         if "affinity_" in state:
             W = sp.csr_array(state["affinity_"])
-            if W.shape[0] != W.shape[1] or not np.isfinite(W.data).all() or (W.data < 0).any():
+            is_sound = W.dtype.kind == "f" and bool(np.isfinite(W.data).all())
+            if W.shape[0] != W.shape[1] or not is_sound or (W.data < 0).any():
                 raise ValueError("its graph has an affinity that makes no sense")
             graph.backend_, graph.bandwidth_ = state["backend_"], state["bandwidth_"]
             if "n_features_in_" in state:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
 from ..losses import Loss
+from ..messages import warn
 from ..plan.base import Plan
 from ..plan.grid import plan_basis
 from ..risk import RegularizedRisk
@@ -85,7 +87,7 @@ class GridProblem:
     weights : list of (γ_A, γ_I)
         The pairs to try.
     folds : list of Fold
-        Indices among the labelled rows.
+        Indices among the labelled rows; none where there are too few labels to compare.
     fold_weights : list of ndarray of shape (l,)
         For each fold the weights of the losses, zero for labels that are held out.
     closed : bool
@@ -99,6 +101,10 @@ class GridProblem:
     folds: list[Fold]
     fold_weights: list[np.ndarray]
     closed: bool
+
+    def compared(self, choices: list) -> list:
+        """Return the choices that are compared: the first one, where there are no folds."""
+        return choices if self.folds else choices[:1]
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,7 @@ def fit_grid(
     loss: Loss,
     default_graph: KNNGraph,
     *,
+    usual: tuple[float, float],
     refit: bool,
 ) -> Solution:
     """Score the whole grid, and fit its best cell to all labels.
@@ -149,6 +156,8 @@ def fit_grid(
         Loss of the labelled rows.
     default_graph : KNNGraph
         The graph if the user gives none.
+    usual : (γ_A, γ_I)
+        The weights next to which one cell is chosen where there are too few labels to compare.
     refit : bool
         Whether to keep the graph, the seed and the landmarks of the last fit.
 
@@ -157,7 +166,8 @@ def fit_grid(
     Solution
         Its attributes contain the table of the grid.
     """
-    scorer, problem = make_scorer(settings.scoring), _grid_problem(settings, X, targets, loss)
+    scorer = make_scorer(settings.scoring)
+    problem = _grid_problem(settings, X, targets, loss, usual)
     if refit:
         graphs, start = settings.graph_, settings._start
     else:
@@ -165,7 +175,8 @@ def fit_grid(
         graphs, start = settings.graph, WarmStart(seed, np.empty(0), np.empty(0))
     precomputed = is_word(settings.kernel, "precomputed")
     fitted = [
-        (graph, resolve_graph(graph, X, default_graph, precomputed)) for graph in _choices(graphs)
+        (graph, resolve_graph(graph, X, default_graph, precomputed))
+        for graph in problem.compared(_choices(graphs))
     ]
     cells: list[Cell] = []
     best: tuple[int, ReducedGrid] | None = None
@@ -182,40 +193,69 @@ def fit_grid(
     return found.with_attributes(**table)
 
 
-def _grid_problem(settings: Any, X: Any, targets: Targets, loss: Loss) -> GridProblem:
-    closed, l = settings.cv is None and loss.is_quadratic, len(targets.index)
-    cv = _number_of_folds(settings, targets)
-    folds = [(np.arange(l), np.arange(l))] if closed else labelled_folds(cv, X, targets)
+def _grid_problem(
+    settings: Any, X: Any, targets: Targets, loss: Loss, usual: tuple[float, float]
+) -> GridProblem:
     ambient, manifold = (map(float, _choices(getattr(settings, name))) for name in WEIGHTS)
+    pairs, l = list(product(ambient, manifold)), len(targets.index)
+    if _too_few_labels(settings.cv, targets):
+        pair = _nearest(pairs, usual)
+        _warn_of_fallback(settings, pair)
+        return GridProblem(X, targets, loss, [pair], [], [], False)
+    closed = settings.cv is None and loss.is_quadratic
+    folds = [(np.arange(l), np.arange(l))]
+    if not closed:
+        folds = labelled_folds(_number_of_folds(settings.cv, targets), X, targets)
     class_weight = getattr(settings, "class_weight", None)
     weights = [np.zeros(l) for _ in folds]
     for of_fold, (train, _) in zip(weights, folds, strict=True):
         of_fold[train] = fold_weights(targets, train, class_weight)
-    return GridProblem(X, targets, loss, list(product(ambient, manifold)), folds, weights, closed)
+    return GridProblem(X, targets, loss, pairs, folds, weights, closed)
 
 
-def _number_of_folds(settings: Any, targets: Targets) -> Any:
+def _most_labels(targets: Targets) -> int:
+    """Return the number of labels of the largest class, or of targets."""
+    if targets.classes is None:
+        return len(targets.index)
+    return int(np.bincount(targets.given[targets.index]).max())
+
+
+def _too_few_labels(cv: Any, targets: Targets) -> bool:
+    """Return whether nothing is left to learn from when a label is held out."""
+    return (cv is None or isinstance(cv, Integral)) and _most_labels(targets) < 2
+
+
+def _number_of_folds(cv: Any, targets: Targets) -> Any:
     """Return ``cv``; a number is at most that of the labels of the largest class."""
-    cv = _FOLDS if settings.cv is None else settings.cv
-    if not isinstance(cv, (int, np.integer)) or cv < 2:
-        return cv
-    most = len(targets.index)
-    if targets.classes is not None:
-        most = int(np.bincount(targets.given[targets.index]).max())
-    if most < 2:
-        raise ValueError(
-            "no class has two labels (or there is one target), so there is nothing to learn from "
-            "when one is held out: label more rows, or choose the weights yourself with "
-            f"{type(settings).__name__.removesuffix('CV')}"
-        )
-    return min(int(cv), most)
+    cv = _FOLDS if cv is None else cv
+    return min(int(cv), _most_labels(targets)) if isinstance(cv, Integral) else cv
+
+
+def _nearest(pairs: list[tuple[float, float]], usual: tuple[float, float]) -> tuple[float, float]:
+    """Return the pair of weights with the smallest ratios to the usual ones; zero is far away."""
+
+    def distance(pair: tuple[float, float]) -> float:
+        logs = [abs(np.log(w / u)) if w > 0 else 1e3 for w, u in zip(pair, usual, strict=True)]
+        return float(sum(logs))
+
+    return min(pairs, key=distance)
+
+
+def _warn_of_fallback(settings: Any, pair: tuple[float, float]) -> None:
+    plain = type(settings).__name__.removesuffix("CV")
+    warn(
+        "no class has two labels (or there is one target), so no label can be held out and "
+        f"nothing is compared: reg_ambient={pair[0]:g} and reg_manifold={pair[1]:g} are used, the "
+        f"values of the grid next to the defaults of {plain}, with the first gamma and the first "
+        "graph. Label more rows"
+    )
 
 
 def _reduced_grids(
     settings: Any, problem: GridProblem, graphs: list[tuple[Any, KNNGraph]], start: WarmStart
 ) -> Iterator[ReducedGrid]:
     """Yield the grid of each width and each graph; all graphs share the basis of a width."""
-    X, targets, gammas = problem.X, problem.targets, _choices(settings.gamma)
+    X, targets, gammas = problem.X, problem.targets, problem.compared(_choices(settings.gamma))
     ratios = sorted({ratio_of(*pair) for pair in problem.weights})
     if settings.n_landmarks is not None:
         check_landmarks(settings)

@@ -41,12 +41,17 @@ class Cell:
     loss: float
 
     @property
+    def mean(self) -> float:
+        """The mean score; NaN without folds."""
+        return float(np.mean(self.scores)) if self.scores else np.nan
+
+    @property
     def rank(self) -> tuple[float, float]:
         """Sort key, larger for a better cell: the mean score, then the negative loss.
 
         Differences by rounding do not count, and NaN is below everything.
         """
-        mean = float(np.mean(self.scores))
+        mean = self.mean
         return (-np.inf if np.isnan(mean) else round(mean, 12), -self.loss)
 
 
@@ -84,7 +89,7 @@ def score_cell(
     y, parts = targets.restored(targets.values), [(t, targets.restored(v)) for t, v in parts]
     scores = [_score(scorer, X, targets, y, *part) for part in parts]
     losses = [float(loss.value(values, y[test]).mean()) for test, values in parts]
-    return Cell(params, scores, float(np.mean(losses)))
+    return Cell(params, scores, float(np.mean(losses)) if losses else np.nan)
 
 
 def _score(
@@ -112,8 +117,9 @@ def table_attributes(cells: list[Cell], best: int, *, closed: bool) -> dict[str,
     ``closed`` means that there is one score for all rows together, and so no spread.
     """
     scores = np.array([cell.scores for cell in cells])
-    mean, params = scores.mean(axis=1), [cell.params for cell in cells]
-    spread = np.full(len(mean), np.nan) if closed else scores.std(axis=1)
+    mean, params = np.array([cell.mean for cell in cells]), [cell.params for cell in cells]
+    alone = closed or scores.shape[1] == 0
+    spread = np.full(len(mean), np.nan) if alone else scores.std(axis=1)
     order = np.where(np.isnan(mean), -np.inf, mean)
     table = {
         "params": params,

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import check_scoring
-from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ..estimators.labels import labelled_rows, plain_labels
+from ..estimators.labels import labelled_part, labelled_rows
 
 
 def labeled_scorer(scoring: str | Callable[..., float], *, unlabeled: Any = -1) -> LabeledScorer:
@@ -43,12 +42,13 @@ def labeled_scorer(scoring: str | Callable[..., float], *, unlabeled: Any = -1) 
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.metrics import get_scorer
     >>> from lapwing import LapSVC
     >>> from lapwing.model_selection import labeled_scorer
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> y = np.array([0, -1, -1, 1, -1, -1])
     >>> model = LapSVC().fit(X, y)
-    >>> round(model.score(X, y), 2), labeled_scorer("accuracy")(model, X, y)
+    >>> round(get_scorer("accuracy")(model, X, y), 2), labeled_scorer("accuracy")(model, X, y)
     (0.33, 1.0)
     """
     if not (isinstance(scoring, str) or callable(scoring)):
@@ -79,15 +79,14 @@ class LabeledScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, **parameters: Any) -> float:
         """Return the score of the labelled rows; parameters with one entry per row are subset."""
-        X, y = indexable(X, y)
-        values, labelled = labelled_rows(y, self.unlabeled)
-        index = np.flatnonzero(labelled)
-        if len(index) == 0:
-            raise ValueError(
-                f"none of the {len(values)} rows to score is labelled, so there is no score: use "
-                "LabeledKFold, whose test parts are labelled, or fewer folds"
-            )
+        rows, known, kept = labelled_part(X, y, self.unlabeled, **parameters)
+        self._check_marker(estimator, y)
+        return self.scorer(estimator, rows, known, **kept)
+
+    def _check_marker(self, estimator: Any, y: Any) -> None:
+        """Refuse an estimator that has another idea of which rows are labelled."""
         if hasattr(estimator, "unlabeled"):
+            labelled = labelled_rows(y, self.unlabeled)[1]
             own = labelled_rows(y, estimator.unlabeled)[1]
             if not np.array_equal(own, labelled):
                 raise ValueError(
@@ -102,11 +101,6 @@ class LabeledScorer:
                 "rows here: use an estimator that understands unlabelled rows, or, if it is a "
                 "class, another marker, as in labeled_scorer(..., unlabeled=None)"
             )
-        kept = {
-            name: _safe_indexing(value, index) if _is_per_row(value, len(values)) else value
-            for name, value in parameters.items()
-        }
-        return self.scorer(estimator, _safe_indexing(X, index), plain_labels(values[index]), **kept)
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata that the wrapped scorer requests, such as weights."""
@@ -117,9 +111,3 @@ class LabeledScorer:
         if hasattr(self.scorer, "_accept_sample_weight"):
             return bool(self.scorer._accept_sample_weight())
         return "sample_weight" in signature(self.scorer).parameters
-
-
-def _is_per_row(value: Any, n: int) -> bool:
-    if isinstance(value, str) or not (hasattr(value, "__len__") or hasattr(value, "shape")):
-        return False
-    return (value.shape[0] if hasattr(value, "shape") else len(value)) == n

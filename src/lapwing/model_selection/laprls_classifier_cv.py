@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..estimators.laprls import LapRLSClassifier
 from ..estimators.model import Classifier
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
@@ -47,7 +48,9 @@ class LapRLSClassifierCV(Classifier):
     cv : int, splitter, iterable or None, default=None
         None is leave-one-out, exact and in closed form (balanced class weights are those of all
         labels). Otherwise folds over the labelled rows: a splitter gets these rows alone; pairs
-        (train, test) of an iterable are indices of rows of X.
+        (train, test) of an iterable are indices of rows of X. Where no class has two labels, none
+        can be held out: the weights next to the defaults of the plain estimator are used, with a
+        warning.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
@@ -139,5 +142,6 @@ class LapRLSClassifierCV(Classifier):
     _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), refit=refit)
+        usual = LapRLSClassifier.reg_ambient, LapRLSClassifier.reg_manifold
+        found = fit_grid(self, rows.X, targets, SquaredLoss(), KNNGraph(), usual=usual, refit=refit)
         return self._set_fitted(rows, targets, found)

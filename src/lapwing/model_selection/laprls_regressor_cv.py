@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..estimators.graph_choice import regression_graph
+from ..estimators.laprls import LapRLSRegressor
 from ..estimators.model import Regressor
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
@@ -47,7 +48,9 @@ class LapRLSRegressorCV(Regressor):
     cv : int, splitter, iterable or None, default=None
         None is leave-one-out, exact and in closed form (balanced class weights are those of all
         labels). Otherwise folds over the labelled rows: a splitter gets these rows alone; pairs
-        (train, test) of an iterable are indices of rows of X.
+        (train, test) of an iterable are indices of rows of X. Where no class has two labels, none
+        can be held out: the weights next to the defaults of the plain estimator are used, with a
+        warning.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
@@ -139,5 +142,8 @@ class LapRLSRegressorCV(Regressor):
     _checks = CHECKS
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, SquaredLoss(), regression_graph(), refit=refit)
+        usual = LapRLSRegressor.reg_ambient, LapRLSRegressor.reg_manifold
+        found = fit_grid(
+            self, rows.X, targets, SquaredLoss(), regression_graph(), usual=usual, refit=refit
+        )
         return self._set_fitted(rows, targets, found)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..estimators.lapsvc import LapSVC
 from ..estimators.model import Classifier
 from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
@@ -49,7 +50,9 @@ class LapSVCCV(Classifier):
         Weights of the classes, which multiply those of the labelled rows.
     cv : int, splitter, iterable or None, default=None
         Folds over the labelled rows; None is 5 stratified folds. A splitter gets the labelled rows
-        alone; pairs (train, test) of an iterable are indices of rows of X.
+        alone; pairs (train, test) of an iterable are indices of rows of X. Where no class has two
+        labels, none can be held out: the weights next to the defaults of the plain estimator are
+        used, with a warning.
     scoring : str, callable or None, default=None
         Score of the held-out rows, a name that scikit-learn knows or a function
         ``scorer(estimator, X, y)``, from classes or decision values (not from probabilities). None
@@ -145,5 +148,8 @@ class LapSVCCV(Classifier):
     _checks = {**CHECKS, "loss": one_of("squared_hinge", "hinge")}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        found = fit_grid(self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), refit=refit)
+        usual = LapSVC.reg_ambient, LapSVC.reg_manifold
+        found = fit_grid(
+            self, rows.X, targets, LOSSES[self.loss](), KNNGraph(), usual=usual, refit=refit
+        )
         return self._set_fitted(rows, targets, found)

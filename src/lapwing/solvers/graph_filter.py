@@ -130,6 +130,8 @@ def _spectral_profile(
     whole = (probes * (gram @ probes)).sum(axis=0)
     rest = whole - ((Z.T @ probes) ** 2).sum(axis=0)
     rest = np.log(np.maximum(rest, 1e-6 * max(whole.max(), 1e-300)))
+    if np.ptp(frequency) == 0.0:  # no edges
+        return lambda x: np.full_like(x, np.exp(rest.mean()))
     fit = np.polynomial.Polynomial.fit(frequency, rest, 3)
     low, high = rest.min() - 1.0, rest.max() + 1.0
     return lambda x: np.exp(np.clip(fit(x), low, high))

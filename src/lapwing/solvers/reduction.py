@@ -155,7 +155,7 @@ class BasisReductions:
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""
         H, coefficients = self.H, self._rhs
-        if mu > 0:
+        if mu > 0 and len(self._M) > 0:  # SciPy 1.13 solves no empty systems
             system = mu * self._M
             system[np.diag_indices(len(system))] += 1.0
             try:

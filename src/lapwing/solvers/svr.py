@@ -306,9 +306,9 @@ class _Decomposition:
         change = after - before
         slope = float((change * (G + 0.5 * (Q @ change))).sum())
         cost = epsilon * float((np.abs(after) - np.abs(before)).sum())
-        quadratic = 0.5 * float((self.beta * (self.G - self.problem.targets)).sum())
-        objective = quadratic + epsilon * float(np.abs(self.beta).sum())
-        return -(slope + cost) > float(np.finfo(float).eps) * abs(objective)
+        # Rounding of a sum, and of β in it, is relative to its terms without their signs.
+        terms = np.abs(self.beta) * (np.abs(self.G) + np.abs(self.problem.targets) + epsilon)
+        return -(slope + cost) > float(np.finfo(float).eps * terms.sum())
 
     def _choose(self, rates: _Rates, open_columns: np.ndarray) -> np.ndarray:
         """Return the rows of the next working set: the worst violators, then previous rows."""

@@ -91,5 +91,6 @@ def cholesky_basis(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def expansion_of(H: np.ndarray, pivots: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return the coefficients of Hθ over all rows; only those of the pivots are not zero."""
     coef = np.zeros((len(H), theta.shape[1]))
-    coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
+    if len(pivots) > 0:  # SciPy 1.13 solves no empty systems
+        coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
     return coef
