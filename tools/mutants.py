@@ -35,7 +35,7 @@ STORE = ROOT / "build" / "mutants"
 COVERAGE, DURATIONS, TREE = (STORE / name for name in ("coverage", "durations.json", "tree"))
 #: Test files that check other things than results: style, documents, commands of developers.
 NOT_ABOUT_RESULTS = ("tests/test_house.py", "tests/test_docs.py", "tests/test_imports.py")
-MOST_TESTS = 300
+MOST_TESTS = 600
 
 
 # ---------------------------------------------------------------- which tests run which lines
@@ -82,14 +82,18 @@ class Record:
         return cls(lines, json.loads(DURATIONS.read_text()))
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the lines, quick ones first; of the file if it is imported."""
+        """Return the tests that run the lines, those of the same part and quick ones first.
+
+        Lines that are run by the import alone, such as constants, have the tests of the file.
+        """
         by_line = self.lines.get(mutant.path, {})
         found = {t for i in range(mutant.line, mutant.end + 1) for t in by_line.get(i, ())}
-        if found <= {""}:  # run by the import, like a constant: all tests that use the module
+        if found <= {""}:
             found = {test for tests in by_line.values() for test in tests}
         names = {test.rsplit("|", 1)[0] for test in found} & self.seconds.keys()
         about = [name for name in names if not name.startswith(NOT_ABOUT_RESULTS)]
-        return sorted(about, key=lambda name: (self.seconds[name], name))
+        part = f"tests/{mutant.path.split('/')[2]}/"
+        return sorted(about, key=lambda n: (not n.startswith(part), self.seconds[n], n))
 
 
 # ---------------------------------------------------------------- running

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -500,8 +501,13 @@ def test_a_model_file_that_is_nested_deeply_is_refused(tmp_path, model_file):
     fitted.append(["deep_", nested(150)])
     write_archive(tmp_path / "m", page, named)
     lapwing.load(tmp_path / "m")  # harmless
-    fitted[-1][1] = nested(400, {"list": []})
-    write_archive(tmp_path / "m", page, named)
+    fitted[-1][1] = nested(1500, {"list": []})
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10 * limit)
+    try:
+        write_archive(tmp_path / "m", page, named)
+    finally:
+        sys.setrecursionlimit(limit)
     with pytest.raises(ModelFileError):
         lapwing.load(tmp_path / "m")
 

@@ -499,6 +499,16 @@ def test_box_qp_without_linear_term_is_exactly_zero():
     assert 3.1 <= b <= 3.2
 
 
+@pytest.mark.parametrize("q", [[1.0, -1.0], [4.0, -2.0], [0.5, -3.0]])
+def test_an_intercept_that_is_not_unique_is_in_the_middle(q):
+    # Both are at their bounds for every b with m − qb ≥ 0, so for −m₂/|q₂| ≤ b ≤ m₁/q₁.
+    q, linear = np.array(q), np.array([7.0, 3.0])
+    upper = 1.0 / np.abs(q)
+    a, b = solve_box_qp(np.zeros((2, 2)), linear, upper, q, 0.0)
+    np.testing.assert_allclose(a, upper, rtol=1e-9)
+    assert b == pytest.approx((7.0 / q[0] + 3.0 / q[1]) / 2.0, rel=1e-9)
+
+
 # ---------------------------------------------------------------- leave one out
 
 

@@ -263,7 +263,7 @@ class LabelProblem:
             length = 1.0
             while length > _SHORTEST:
                 found = column.objective(c + length * dc, b + length * db)
-                if found <= value + _DECREASE * length * slope:
+                if found < value and found <= value + _DECREASE * length * slope:
                     break
                 length /= 2.0
             else:  # rounding allows no further decrease
