@@ -57,6 +57,8 @@ class Mutant:
         First and last line of the changed expression or statement.
     old, new : str
         Source text before and after.
+    begin : int
+        Position of the change in bytes.
     source : bytes
         The whole file after the change.
     """
@@ -66,7 +68,18 @@ class Mutant:
     end: int
     old: str
     new: str
+    begin: int
     source: bytes
+
+    @property
+    def differs(self) -> bool:
+        """Whether the change is valid and more than parentheses."""
+        begin, length = self.begin, len(self.new.encode())
+        before = self.source[:begin] + self.old.encode() + self.source[begin + length :]
+        try:
+            return ast.dump(ast.parse(before)) != ast.dump(ast.parse(self.source))
+        except SyntaxError:
+            return False
 
     def __str__(self) -> str:
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
@@ -74,7 +87,7 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a file."""
+    """Yield every mutant of a file; a few do not differ from it."""
     encoded = source.encode()
     starts = [0]
     for text in encoded.splitlines(keepends=True):
@@ -84,16 +97,8 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
         finish = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[operator]
         old = encoded[begin:finish].decode()
         changed = encoded[:begin] + new.encode() + encoded[finish:]
-        if new != old and _differs(encoded, changed):
-            yield Mutant(path, node.lineno, node.end_lineno or node.lineno, old, new, changed)
-
-
-def _differs(before: bytes, after: bytes) -> bool:
-    """Return whether the change is valid and more than parentheses."""
-    try:
-        return ast.dump(ast.parse(before)) != ast.dump(ast.parse(after))
-    except SyntaxError:
-        return False
+        end = node.end_lineno or node.lineno
+        yield Mutant(path, node.lineno, end, old, new, begin, changed)
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:

@@ -611,6 +611,9 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
     def setup(page):
         return attribute(page, "_setup")["state"]
 
+    def targets(name):
+        return lambda page: attribute(page, "_targets")["state"][name]
+
     def change_predictor(page, **fields):
         attribute(page, "predictor_")["state"]["function"]["state"]["parts"]["tuple"][0][
             "state"
@@ -646,6 +649,9 @@ def test_contents_that_do_not_fit_together(small, tmp_path):
         ),
         change_array(lambda page: rows(page, "index"), lambda index: index - 1),
         change_array(lambda page: rows(page, "index"), lambda index: index * 0),
+        change_array(targets("index"), lambda i: np.append(i[:-1], 10**6)),
+        change_array(targets("index"), lambda i: np.append(-1, i[1:])),
+        change_array(targets("row_weights"), lambda weights: weights[:-1]),
         change_array(lambda page: setup(page)["landmarks"], lambda i: np.append(i[:-1], 10**6)),
         change_array(lambda page: setup(page)["landmarks"], lambda i: np.append(-1, i[1:])),
         change_array(lambda page: setup(page)["landmarks"], lambda i: i[:, None]),

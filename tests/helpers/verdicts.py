@@ -185,7 +185,7 @@ def _quality(problem: Problem, model: BaseEstimator, arguments: dict) -> Finding
     else:
         quality = 1.0 - float(np.mean((found - truth) ** 2) / np.var(truth))
         chance = 0.0
-    if quality < chance + 0.6 * (1.0 - chance):
+    if quality < chance + 0.4 * (1.0 - chance):
         return Finding("chance", "fit", f"score {quality:.2f} where {chance:.2f} is chance")
     return None
 
