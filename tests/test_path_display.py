@@ -200,10 +200,16 @@ def test_lines_of_the_boundary_are_levels_of_f(model, axes):
 
 
 def test_boundary_of_several_classes(blobs, axes):
+    from matplotlib.contour import QuadContourSet
+
     _, _, model = blobs
     ax = new_figure().subplots()
     PathDisplay.from_estimator(model, draw=False).plot_boundary(ax=ax)
     assert "boundary" in ax.get_legend_handles_labels()[1]
+    lines = [c for c in ax.findobj(QuadContourSet) if not c.filled]
+    ends = np.vstack([part for c in lines for segments in c.allsegs for part in segments])
+    values = np.sort(model.decision_function(ends), axis=1)
+    np.testing.assert_allclose(values[:, -1], values[:, -2], atol=0.05)  # two classes are equal
     ax.clear()
     PathDisplay.from_estimator(model, column="c", draw=False).plot_boundary(ax=ax)
     assert "margins, f = ±1" in ax.get_legend_handles_labels()[1]

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
@@ -84,6 +85,24 @@ def test_hard_for_float32(make):
     X = make()
     squared, index = exact_neighbors(Points(X), 5, block_size=64)
     assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, 5))
+
+
+@pytest.mark.parametrize("n", range(7, 16))
+def test_few_rows_that_float32_cannot_tell_apart(n):
+    """All others, or all but one or two, are candidates."""
+    X = 1 + 1e-9 * normal(n, 20)
+    squared, index = exact_neighbors(Points(sp.csr_array(X)), 5)  # these are not centred
+    assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, 5))
+
+
+@pytest.mark.parametrize("d", [2, 20])  # tree and tiles
+def test_more_rows_than_a_block_of_ranks(d):
+    X = normal(2500, d)
+    distances = cdist(X, X)
+    np.fill_diagonal(distances, np.inf)
+    expected = np.argsort(distances, axis=1)[:, :3]
+    found = nearest_neighbors(X, 3)
+    assert_same(found, (np.take_along_axis(distances, expected, axis=1), expected))
 
 
 def test_error_bound_covers_the_rounding_of_tiles():
