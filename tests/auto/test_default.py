@@ -355,7 +355,7 @@ def test_more_labels(digits):
     assert model.report_.labels == 110
     names = pd.DataFrame(X, columns=[f"p{k}" for k in range(X.shape[1])])
     model = SemiSupervisedClassifier().fit(names, y)
-    with pytest.raises(ValueError, match="labels mix types"):
+    with pytest.raises(ValueError, match="'nine', which is of another type"):
         model.add_labels([int(rows[0])], ["nine"])
     assert model.feature_names_in_[0] == "p0"
 

@@ -88,12 +88,16 @@ def test_every_parameter_is_listed():
 
 #: What a message may say instead of the parameter's name, in the words of scikit-learn.
 ALSO = {"random_state": "seed|Seed", "cv": "n_splits"}
+#: Estimators whose iterations may be left to end by themselves, with tol=0.
+ENDLESS = {"LapSVC", "LapRLSClassifier", "LapRLSRegressor"}
 
 
 def every_bad_value():
     for case in first_cases():
         for name in case.estimator.get_params(deep=False):
             for value in BAD_VALUES.get(name, ()):
+                if (name, value) == ("tol", 0.0) and type(case.estimator).__name__ in ENDLESS:
+                    continue
                 yield pytest.param(case, name, value, id=f"{case.name}-{name}={value}")
 
 

@@ -178,7 +178,7 @@ def test_weights():
     by_row = LGCClassifier().fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0))
     np.testing.assert_allclose(by_class.label_distributions_, by_row.label_distributions_)
     assert (by_row.label_distributions_[:, 1] > plain.label_distributions_[:, 1]).all()
-    for solver, size in product(("direct", "iterative"), (1e-200, 1e200)):
+    for solver, size in product(("direct", "iterative"), (1e-70, 1e70)):
         scaled = LGCClassifier(solver=solver).fit(X, y, sample_weight=np.full(len(y), size))
         np.testing.assert_allclose(
             scaled.label_distributions_, plain.label_distributions_, atol=1e-7

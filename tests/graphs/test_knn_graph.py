@@ -284,3 +284,23 @@ def test_pickle_keeps_the_fit():
 def test_bad_parameters_say_what_is_wrong(parameters, message):
     with pytest.raises(ValueError, match=message):
         KNNGraph(**parameters).fit(normal(5, 2))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+@pytest.mark.parametrize("weights", ["heat", "cosine"])
+@pytest.mark.parametrize("factor", [2.0**-990, 2.0**990])
+def test_graph_does_not_depend_on_the_unit_of_rows(metric, weights, factor):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X = X @ X.T if metric == "precomputed" else X
+    unit = np.sqrt(factor) if metric == "precomputed" else factor
+    for bandwidth, scaled in (("mean", "mean"), (0.7, 0.7 * unit)):
+        graph = KNNGraph(4, metric=metric, weights=weights, bandwidth=bandwidth).fit(X)
+        other = KNNGraph(4, metric=metric, weights=weights, bandwidth=scaled).fit(factor * X)
+        assert abs(other.affinity_ - graph.affinity_).max() < 1e-12
+        if weights == "heat":
+            assert other.bandwidth_ == pytest.approx(unit * graph.bandwidth_, rel=1e-12)
+
+
+def test_bandwidth_far_below_all_distances_gives_no_edge():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    assert KNNGraph(4, bandwidth=1e-300).fit(1e300 * X).affinity_.nnz == 0

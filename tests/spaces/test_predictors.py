@@ -368,6 +368,5 @@ SENSELESS = {
 
 @pytest.mark.parametrize("predictor", SENSELESS.values(), ids=SENSELESS)
 def test_contents_that_make_no_sense_are_refused(predictor):
-    page, arrays = predictor.to_arrays()
     with pytest.raises((ValueError, TypeError)):
-        type(predictor).from_arrays(page, arrays)
+        type(predictor).from_arrays(*predictor.to_arrays())

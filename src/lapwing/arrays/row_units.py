@@ -143,7 +143,7 @@ class Extent:
         low = np.min([block.min(axis=0) for block in blocks], axis=0).astype(np.float64)
         high = np.max([block.max(axis=0) for block in blocks], axis=0).astype(np.float64)
         largest = float(np.maximum(-low, high).max())
-        eps = np.finfo(X.dtype).eps if X.dtype.kind == "f" else 0.0
+        eps = np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps
         return cls(largest, low, high, float(eps))
 
     def __or__(self, other: Extent) -> Extent:

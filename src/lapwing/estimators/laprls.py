@@ -14,7 +14,7 @@ from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Classifier, Regressor
-from .parameters import one_of
+from .parameters import check_not_negative, one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -67,6 +67,7 @@ class LapRLSClassifier(Classifier):
     tol : float, default=1e-3
         Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
         objective ("auto"), or the norm of the gradient below ``tol`` times its first value ("pcg").
+        With 0 only ``max_iter`` and an early stopping rule end the iterations.
     max_iter : int, default=1000
         Maximum number of iterations.
     random_state : int, RandomState, Generator or None, default=0
@@ -157,7 +158,11 @@ class LapRLSClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    _checks = {"solver": one_of(*SOLVERS), "stopping": one_of(*STOPPING)}
+    _checks = {
+        "solver": one_of(*SOLVERS),
+        "stopping": one_of(*STOPPING),
+        "tol": check_not_negative,
+    }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
@@ -233,6 +238,7 @@ class LapRLSRegressor(Regressor):
     tol : float, default=1e-3
         Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
         objective ("auto"), or the norm of the gradient below ``tol`` times its first value ("pcg").
+        With 0 only ``max_iter`` and an early stopping rule end the iterations.
     max_iter : int, default=1000
         Maximum number of iterations.
     random_state : int, RandomState, Generator or None, default=0
@@ -322,7 +328,7 @@ class LapRLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    _checks = {"solver": one_of(*SOLVERS)}
+    _checks = {"solver": one_of(*SOLVERS), "tol": check_not_negative}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         graph, reach = graph_of_rows(self, rows.X, targets, refit)

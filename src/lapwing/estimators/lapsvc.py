@@ -13,7 +13,7 @@ from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Classifier
-from .parameters import one_of
+from .parameters import check_not_negative, one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -70,6 +70,7 @@ class LapSVC(Classifier):
     tol : float, default=1e-3
         Iterative solvers stop when the certified distance to the optimum is below ``tol`` times the
         objective ("auto"), or the norm of the gradient below ``tol`` times its first value ("pcg").
+        With 0 only ``max_iter`` and an early stopping rule end the iterations.
     max_iter : int, default=1000
         Maximum number of iterations.
     random_state : int, RandomState, Generator or None, default=0
@@ -166,7 +167,11 @@ class LapSVC(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    _checks = {"loss": one_of("squared_hinge", "hinge"), "stopping": one_of(*STOPPING)}
+    _checks = {
+        "loss": one_of("squared_hinge", "hinge"),
+        "stopping": one_of(*STOPPING),
+        "tol": check_not_negative,
+    }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.

@@ -283,7 +283,8 @@ class KNNGraph(BaseEstimator):
                 self.bandwidth_ = float(np.ldexp(bandwidth, -power))
             else:
                 self.bandwidth_ = float(self.bandwidth)
-                bandwidth = float(np.ldexp(self.bandwidth_, power))
+                least = np.finfo(np.float64).smallest_subnormal  # 0 would mean equal rows
+                bandwidth = max(float(np.ldexp(self.bandwidth_, power)), float(least))
             return heat_weights(distances, bandwidth)
         if self.metric == "cosine":
             return np.clip(1 - distances, 0, 1)
