@@ -114,6 +114,15 @@ def test_forced_column_types():
     assert set(encoder.as_text) == {"code", "word", "label"}
 
 
+@pytest.mark.parametrize(("n", "counts"), [(19, False), (20, True)])
+def test_numbers_that_count_many_rows_are_left_out(n, counts):
+    table = table_of(
+        index=list(range(n)), x=[i % 7 for i in range(n)], label=["a", "b", *[""] * (n - 2)]
+    )
+    encoder = fit_encoder(table, target="label")
+    assert encoder.feature_names == (["x"] if counts else ["index", "x"])
+
+
 def test_columns_left_out_are_noted():
     n = 30
     table = table_of(

@@ -62,6 +62,16 @@ def test_codes_lose_nothing_when_texts_come_late(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table.columns["x"], np.arange(51.0))
 
 
+def test_rows_are_stored_in_portions_of_few_cells_and_few_characters(monkeypatch):
+    monkeypatch.setattr(delimited_module, "_PORTION", 8)
+    monkeypatch.setattr(delimited_module, "_PORTION_CHARACTERS", 100)
+    short, long = (1, ["a", "b"]), (2, ["a", "b" * 60])
+    rows = [short] * 9 + [long] * 3
+    portions = list(delimited_module._portions(iter(rows), 2))
+    assert [row for portion in portions for row in portion] == rows
+    assert [len(portion) for portion in portions] == [4, 4, 3, 1]
+
+
 def test_unusual_digits_are_not_numbers(tmp_path):
     table = read_table(write(tmp_path / "a.csv", "a,b\n1_000,٣\n2,4\n"))
     assert table.columns["a"].tolist() == ["1_000", "2"]
