@@ -103,6 +103,13 @@ def test_single_precision_is_kept_where_it_suffices():
         assert safe_precision(X * np.float32(factor)).dtype == np.float64
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.float32, np.asfortranarray, sp.csr_matrix])
+@pytest.mark.parametrize("low", [-9.0, -2.0, 1.0])
+def test_the_largest_value_has_either_sign(form, low):
+    X = np.linspace(low, 5.0, 12).reshape(6, 2)
+    assert Extent.of(form(X)).largest == np.abs(form(X)).max() == max(-low, 5.0)
+
+
 def test_extent_of_blocks_is_that_of_all_rows():
     X = rows()
     both, whole = Extent.of(X[:10]) | Extent.of(X[10:]), Extent.of(X)

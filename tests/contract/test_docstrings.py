@@ -5,9 +5,11 @@ alike. Where a parameter means something else for another family, `VARIANTS` say
 share one description. No sentence is written down here.
 """
 
+import ast
 import inspect
 import re
 
+import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
@@ -110,6 +112,28 @@ def test_every_parameter_is_described_in_order(name):
     signature = [p for p in inspect.signature(ESTIMATORS[name].__init__).parameters if p != "self"]
     assert list(DESCRIBED[name]) == signature
     assert all(DESCRIBED[name].values()), "a parameter without a description"
+
+
+def stated_defaults(docstring):
+    """Defaults by parameter, of lines such as "degree, coef0 : float, default=3 and 0"."""
+    text = inspect.cleandoc(docstring).partition(f"{TITLE}\n---")[2].partition("\n\n")[0]
+    found = {}
+    for names, values in re.findall(r"^(\w[\w, ]*) : .*?(?:default=(.*)|optional)$", text, re.M):
+        names, values = names.split(", "), (values or "None").split(" and ")
+        values = values * len(names) if len(values) == 1 else values
+        found |= dict(zip(names, values, strict=True))
+    return found
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_defaults_are_those_of_the_docstring(name):
+    stated = stated_defaults(ESTIMATORS[name].__doc__)
+    signature = inspect.signature(ESTIMATORS[name].__init__).parameters
+    assert stated.keys() == signature.keys() - {"self"}
+    for parameter, text in stated.items():
+        found = signature[parameter].default
+        value = np.nan if text.lower() == "nan" else ast.literal_eval(text)
+        assert value == found or (value != value and found != found), parameter
 
 
 @pytest.mark.parametrize(
