@@ -104,6 +104,15 @@ def test_other_files_are_replaced(folder, tmp_path, capsys):
     check_out(out, tmp_path / "not there")  # the error of the reader explains more
 
 
+def test_suggestions_do_not_replace_the_training_rows(folder, tmp_path, capsys):
+    labels = tmp_path / "t.csv"
+    labels.write_bytes((folder / "t.csv").read_bytes())
+    code, _, err = run(capsys, "suggest", folder / "m", "--out", labels)
+    assert code == 1
+    assert "the name of the rows that the model was fitted to" in err
+    assert labels.read_bytes() == (folder / "t.csv").read_bytes()
+
+
 # ---------------------------------------------------------------- spreadsheets
 
 

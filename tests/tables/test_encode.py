@@ -311,7 +311,7 @@ def test_the_columns_of_the_file_are_listed(tmp_path):
     with pytest.raises(ValueError, match=r"lacks 'x', 'y', .* it has 'width', 'height': rename"):
         encoder.transform(table)
     matrix = Table("t.npz", 1, X=np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="it has a matrix without names"):
+    with pytest.raises(ValueError, match="it has numbered columns"):
         encoder.transform(matrix)
 
 
@@ -416,3 +416,19 @@ def test_damaged_encoders_are_refused(change):
     change(stored)
     with pytest.raises(ValueError, match="damaged"):
         TableEncoder.from_dict(stored)
+
+
+@pytest.mark.parametrize("labels", [[0, 1, -1, 0, -1, 1], ["0", "5", "-1", "0", "-1", "5"]])
+def test_minus_one_among_classes_without_an_empty_cell_is_refused(labels):
+    table = table_of(x=[1, 2, 3, 4, 5, 6], label=labels)
+    with pytest.raises(ValueError, match="--unlabeled -1 if it does, or --unlabeled nan"):
+        fit_encoder(table, target="label")
+    marked = fit_encoder(table, target="label", unlabeled="-1").target_of(table)
+    assert [label is None for label in marked] == [False, False, True, False, True, False]
+    assert -1 in fit_encoder(table, target="label", unlabeled="nan").target_of(table)
+
+
+@pytest.mark.parametrize("labels", [[0, 1, -1, 0, None, 1], [-2, 1, -1, -2, -1, 1], [1, 2.5, -1]])
+def test_minus_one_is_a_label_where_nothing_else_can_be_meant(labels):
+    table = table_of(x=list(range(len(labels))), label=labels)
+    assert -1 in fit_encoder(table, target="label").target_of(table)

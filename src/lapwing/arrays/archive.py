@@ -112,6 +112,8 @@ def read_archive(
         If the file is damaged, is no model file, or was written by a newer version.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give a file")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
@@ -191,14 +193,17 @@ def _array(bag: zipfile.ZipFile, member: zipfile.ZipInfo, entry: Any) -> np.ndar
     same = stored_dtype == dtype and stored_shape == shape
     _expect(same, f"{name} differs from its entry in the page")
     size = stream.tell() + math.prod(shape, start=dtype.itemsize)  # numpy allocates what it claims
-    _expect(size == len(content), f"{name} claims more numbers than it contains, or fewer")
+    _expect(
+        size == len(content),
+        f"{name} claims more numbers than it contains, or fewer: save the model again",
+    )
     stream.seek(0)
     return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _content(bag: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
     """Return the bytes of a member, at most as many as expected, whatever its header claims."""
-    message = f"{member.filename} is larger than it can be"
+    message = f"{member.filename} is larger than it can be: save the model again"
     _expect(member.file_size <= most, message)
     with bag.open(member) as file:
         content = file.read(most + 1)
@@ -215,7 +220,9 @@ def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return a dict of names that occur once each."""
     listed = list(pairs)
     made = dict(listed)
-    _expect(len(made) == len(listed), "it contains two parts of the same name")
+    _expect(
+        len(made) == len(listed), "it contains two parts of the same name: save the model again"
+    )
     return made
 
 

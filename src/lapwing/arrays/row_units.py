@@ -4,7 +4,7 @@ Squares and inner products of values such as 1e200 or 1e-200 leave the range of 
 and those of a column near 1e9 lose the digits of all others. Such rows enter as (x − origin)·2ᵉ,
 which changes nothing that a model learns if it is indifferent to the unit and the origin of its
 rows. Ordinary rows are left as they are. Knows neither models nor kernels: whether they are
-indifferent is told by the caller.
+indifferent is an argument.
 """
 
 from __future__ import annotations

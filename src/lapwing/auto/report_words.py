@@ -163,7 +163,9 @@ def notes(
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
     duplicates = setup.rows.n_duplicates
     if duplicates:
-        found.append(f"{duplicates} duplicate rows were used once")
+        found.append(
+            f"{duplicates} duplicate row{'s were' if duplicates > 1 else ' was'} used once"
+        )
     if used + duplicates < n:
         found.append(
             f"the models were fitted to {used} of {n} rows, with all labelled ones among them; the "

@@ -252,6 +252,7 @@ def _score_classes(
     votes = votes.astype(int).reshape(trial.on_sample.shape[:2])
     agreement = beyond_chance(votes, max(labels.targets.shape[1], 2))
     p = _combine(l, held_out, agreement)
+    agreement = agreement if len(votes) > 1 and votes.size else np.nan  # of one model, none
     spread = np.sqrt(max(p * (1.0 - p), _LEAST_VARIANCE) / (l + AGREEMENT_LABELS))
     return held_out, agreement, p, float(spread)
 
@@ -270,6 +271,7 @@ def _score_quantities(
     compared = len(values) > 1 and values.shape[1] > 0
     agreement = 1.0 - float(values.var(axis=0, ddof=1).mean()) / variance if compared else 0.0
     combined = _combine(l, held_out, agreement)
+    agreement = agreement if compared else np.nan
     return held_out, agreement, combined, max(deviation, 0.01) / np.sqrt(l + AGREEMENT_LABELS)
 
 

@@ -35,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         check_out(arguments.out, arguments.model)
     stored = load_table_model(arguments.model)
+    if arguments.out is not None and arguments.out.exists():
+        _check_not_source(arguments.out, stored.source)
     n_unlabelled = len(stored.ids) - stored.n_labelled
     if n_unlabelled < 1:
         raise ValueError(
@@ -58,6 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"Rows of {stored.source} to label next:")
         print(text_table(header, cells))
     return 0
+
+
+def _check_not_source(out: Path, source: str) -> None:
+    """Refuse to replace a file that has the name of the training rows, which hold the labels."""
+    if out.name == Path(source).name:
+        raise ValueError(
+            f"--out {out} has the name of the rows that the model was fitted to, and would replace "
+            "them: give another name"
+        )
 
 
 def suggestions(stored: TableModel, n: int) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ def _class_labels(known: np.ndarray) -> np.ndarray:
 def _check_ambiguous(classes: np.ndarray, marker: Any) -> None:
     """Refuse classes that look like the marker; warn of texts that look like missing labels.
 
-    A marker that is None or NaN says that all else is a class.
+    With a marker that is None or NaN, everything else is a class.
     """
     if _is_missing(marker):
         return

@@ -89,7 +89,7 @@ class Model(BaseEstimator):
             mask of all rows.
         y : array of the same length
             Their labels or targets, which may be new classes. The marker of unlabelled rows removes
-            the label of a row that has one.
+            the label of a row, and changes nothing for a row that has none.
 
         Returns
         -------

@@ -175,7 +175,10 @@ def _level_and_scale(
 
 def _check_length(values: np.ndarray, X: Any) -> None:
     if len(values) != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and y has {len(values)}")
+        raise ValueError(
+            f"X has {X.shape[0]} rows and y has {len(values)}: give one label or target per "
+            "row, the marker for rows that have none"
+        )
 
 
 def numeric_targets(y: Any, marker: Any) -> np.ndarray:
@@ -265,7 +268,9 @@ def _row_numbers(index: Any, n: int) -> np.ndarray:
 def _one_for_each(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the values of the rows, if each row has one."""
     if len(values) != len(rows):
-        raise ValueError(f"index names {len(rows)} rows and y holds {len(values)} labels")
+        raise ValueError(
+            f"index names {len(rows)} rows and y holds {len(values)}: give one label per row"
+        )
     _, first, number = np.unique(rows, return_index=True, return_inverse=True)
     expected = values[first][number]
     different = (values != expected) & ~(np.isnan(values) & np.isnan(expected))

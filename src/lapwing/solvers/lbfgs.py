@@ -33,6 +33,8 @@ _CALM = 3
 _ROUNDING = 1e-14
 #: Iterations in which neither objective nor gradient decreases, after which a column is stopped.
 _IDLE = 20
+#: Largest norm whose square is finite.
+_LARGE = 1e150
 
 #: Loss of all rows: from the values (n, k) on the training rows and the indices of the columns to
 #: the sums of the losses (k,) and the row gradients (n, k).
@@ -161,7 +163,8 @@ class _Moving:
     ) -> np.ndarray:
         """Return which columns meet the stopping criterion."""
         space, g = self.space, self.g
-        small = space.norm_dot(g, g) <= small_gradient[self.columns] ** 2
+        least = np.minimum(small_gradient[self.columns], _LARGE)
+        small = space.norm_dot(g, g) <= least**2
         small &= np.abs(space.constants(g)) <= small_intercept_gradient[self.columns]
         return small & ((self.calm >= _CALM) | (self.square <= 0.0))
 

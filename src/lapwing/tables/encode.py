@@ -100,9 +100,7 @@ class TableEncoder:
         missing = [column.name for column in self.columns if column.name not in table.columns]
         if missing:
             has = (
-                "a matrix without names"
-                if table.is_matrix
-                else listing(table.names or table.columns, 20)
+                "numbered columns" if table.is_matrix else listing(table.names or table.columns, 20)
             )
             raise ValueError(
                 f"{table.source} lacks {listing(missing, 10)}, which the model needs; it has "

@@ -50,6 +50,8 @@ def infer_targets(
     cells = _cells(table, target)
     if table.is_matrix and marker is None:
         marker = _default_marker(cells, table.source)
+    elif marker is None:
+        _refuse_minus_one(cells, table.source)
     labels = {cell for cell in _without_marker(cells, marker) if cell is not None}
     marks = {label for label in labels if label.lower() in MISSING_MARKS}
     others = labels - marks
@@ -115,6 +117,19 @@ def _without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
         if cell == text or (number is not None and number_or_none(cell) == number):
             kept[row] = None
     return kept
+
+
+def _refuse_minus_one(cells: np.ndarray, source: str) -> None:
+    """Refuse classes of which −1 is one where no cell is empty: it may mark unlabelled rows."""
+    numbers = [None if cell is None else number_or_none(cell) for cell in cells]
+    values = {number for number in numbers if number is not None}
+    classes = None not in numbers and 2 * len(values) <= len(numbers)
+    if classes and min(values) == -1.0 and all(value.is_integer() for value in values):
+        raise ValueError(
+            f"-1 is among the labels of {source}, and no cell of the target is empty, so it is not "
+            "known whether -1 marks unlabelled rows: pass --unlabeled -1 if it does, or "
+            "--unlabeled nan if -1 is a label"
+        )
 
 
 def _default_marker(cells: np.ndarray, source: str) -> str | None:
