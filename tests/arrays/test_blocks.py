@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.arrays.blocks import RowBlocks, open_stream
+from lapwing.arrays.blocks import RowBlocks, canonical_rows, open_stream
 
 N, D = 23, 3
 X = np.random.default_rng(0).normal(size=(N, D))
@@ -304,3 +304,13 @@ def test_objects_that_are_no_stream_are_refused(blocks):
         open_stream(blocks, unchecked),
     ):
         pass
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
+def test_long_indices_become_short_where_these_suffice(form):
+    X = form(np.arange(1.0, 401.0).reshape(20, 20))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    found = canonical_rows(X)
+    assert found.indices.dtype == found.indptr.dtype == np.int32
+    assert X.indices.dtype == X.indptr.dtype == np.int64  # the user's matrix
+    np.testing.assert_array_equal(found.toarray(), X.toarray())

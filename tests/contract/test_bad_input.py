@@ -311,6 +311,13 @@ def test_kernel_that_is_not_symmetric_is_refused(case):
         case.new(kernel=lambda A, B: A[:, :1] + 0 * B[:, 0]).fit(X, y)
 
 
+@each_case(takes_matrices, one_a_class=True)
+def test_sparse_kernel_matrices_are_refused(case):
+    X, y = rows(case)
+    with pytest.raises(TypeError, match=r"[Ss]parse.* dense"):
+        case.new(kernel="precomputed").fit(sp.csr_matrix(X @ X.T), y)
+
+
 @each_case(has("kernel"), one_a_class=True)
 def test_kernel_of_the_wrong_shape_is_refused(case):
     X, y = rows(case)
