@@ -28,7 +28,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
-from helpers.odd_inputs import Problem, random_problem  # noqa: E402
+from helpers.odd_inputs import random_problem  # noqa: E402
+from helpers.odd_rows import Problem  # noqa: E402
 from helpers.verdicts import Finding, judge  # noqa: E402
 
 #: Seconds on the clock after which a problem counts as endless; a busy machine is slow.

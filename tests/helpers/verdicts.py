@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lapwing
 from helpers.cases import assert_finite, assert_same_outputs, outputs_of
-from helpers.odd_inputs import Problem
+from helpers.odd_rows import Problem
 
 #: Messages of Python, NumPy and SciPy that do not say what is wrong with the user's data.
 RAW = re.compile(
