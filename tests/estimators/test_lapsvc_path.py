@@ -647,3 +647,50 @@ def few_moons():
     for kind in (0, 1):
         y[np.flatnonzero(truth == kind)[:8]] = kind
     return X, y, truth
+
+
+# ---------------------------------------------------------------- folds of separate blobs
+
+
+def separate_blobs(seed, n_classes=2, dtype=np.float64, n_labelled=12):
+    """Rows of classes far apart, in turn: the graph has one component for each of them."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(90) % n_classes
+    centres = np.array([[2.0, 2, 0, 0], [-2, -2, 0, 0], [2, -2, 3, 0]])
+    X = (centres[truth] + 0.6 * rng.normal(size=(90, 4))).astype(dtype)
+    return X, np.where(np.arange(90) < n_labelled, truth, -1), truth
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_folds_of_separate_blobs_find_the_classes(seed, n_classes, dtype):
+    # Alternating signs are constant on each component here, so S takes them to zero.
+    X, y, truth = separate_blobs(seed, n_classes, dtype)
+    model = LapSVCPath().fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), truth)
+    assert model.best_score_ == 1.0
+    assert model.best_interval_[0] < 1e-2 * model.best_interval_[1]
+
+
+@pytest.mark.parametrize("gamma", [1e-2, 3.0])
+@pytest.mark.parametrize("n_labelled", [7, 31])
+def test_folds_of_separate_blobs_for_other_widths(gamma, n_labelled):
+    X, y, truth = separate_blobs(0, n_labelled=n_labelled)
+    model = LapSVCPath(gamma=gamma).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), truth)
+
+
+@pytest.mark.parametrize("rho", [1e200, 1e300])
+def test_huge_rho_is_the_supervised_path(rho):
+    X, y, _ = separate_blobs(0)
+    model, usual = LapSVCPath(rho=rho).fit(X, y), LapSVCPath(rho=1e10).fit(X, y)
+    np.testing.assert_allclose(model.lambdas_ * (rho / 1e10), usual.lambdas_, rtol=1e-6)
+    found, expected = (m.decision_function(X) for m in (model, usual))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_rho_whose_lambdas_underflow_is_refused():
+    X, y, _ = separate_blobs(0)
+    with pytest.raises(ValueError, match=r"rho=1e\+306.*choose rho closer to 1"):
+        LapSVCPath(rho=1e306).fit(X, y)

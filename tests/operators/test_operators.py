@@ -352,3 +352,13 @@ def test_stored_tiles_accumulate_in_double_precision():
 def test_operator_without_apply_says_what_is_missing():
     with pytest.raises(NotImplementedError, match="Operator must implement _apply"):
         Operator(3) @ np.ones(3)
+
+
+def test_row_sums_of_constants_in_the_null_space_are_exactly_zero():
+    L = sp.csr_matrix(np.array([[0.1, -0.1, 0.0], [-0.1, 0.3, -0.2], [0.0, -0.2, 0.2]]) / 3.0)
+    null_space = sp.csr_matrix(np.full((3, 1), 3**-0.5))
+    assert (L @ np.ones(3)).any()  # rounding
+    assert not SparseOperator(L, null_space).times_ones().any()
+    np.testing.assert_array_equal(SparseOperator(L).times_ones(), L @ np.ones(3))
+    half = SparseOperator(sp.diags_array([0.0, 1.0, 1.0]), sp.csr_matrix([[1.0], [0.0], [0.0]]))
+    np.testing.assert_array_equal(half.times_ones(), [0.0, 1.0, 1.0])

@@ -60,6 +60,8 @@ class LapSVCPath(Classifier):
         Parameters of poly, (gamma·⟨x,z⟩ + coef0)^degree.
     lambda_min_ratio : float, default=1e-4
         The path ends at this share of its first breakpoint, or where f consists of rounding errors.
+        Where the graph penalises constants only weakly, it is a share of the largest λ at which the
+        kernel can matter, if that is smaller.
     graph : KNNGraph, affinity matrix or None, default=None
         The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
         to X. None is ``KNNGraph(normalized=False)``, with which constants are not penalised, as in

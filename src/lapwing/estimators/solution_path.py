@@ -10,7 +10,7 @@ of λ.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,6 @@ from ..spaces.kernel_space import Space
 from .folds import Fold, fold_weights, labelled_folds
 from .targets import Targets
 
-#: S1 below this share of ‖S‖ is zero: constants are not penalised.
-_CONSTANTS_FREE = 1e-10
 #: Values of several λ that are computed at once.
 BLOCK_ENTRIES = 2_000_000
 #: Gap, as a share of the objective, up to which a solution counts as exact.
@@ -147,13 +145,6 @@ class PathProblem:
     space: Space
     smoothness: Operator
 
-    @cached_property
-    def constants_are_free(self) -> bool:
-        """Whether the smoothness term does not penalise constants."""
-        S, n = self.smoothness, self.smoothness.shape[0]
-        signs = np.where(np.arange(n) % 2, 1.0, -1.0)
-        return bool(np.abs(S @ np.ones(n)).max() <= _CONSTANTS_FREE * np.abs(S @ signs).max())
-
 
 def path_problem(
     plan: Plan, space: Space, targets: Targets, smoothness: Operator, rho: float
@@ -187,17 +178,20 @@ def follow_paths(
     """
     reduction, targets = problem.reduction, problem.targets
     train = np.arange(len(targets.index)) if train is None else train
-    t: np.ndarray | None = reduction.t[train]
-    sigma = float(settings.rho) * reduction.sigma
-    if not settings.fit_intercept:
-        t, sigma = None, 0.0
-    elif problem.constants_are_free:
-        t, sigma = np.ones(len(train)), 0.0
+    t = reduction.t[train] if settings.fit_intercept else None
     weights = fold_weights(targets, train, settings.class_weight)
-    G, signs = reduction.R[np.ix_(train, train)] / float(settings.rho), targets.values[train]
-    least = float(settings.lambda_min_ratio)
-    paths = tuple(hinge_path(G, y, weights, t, sigma, ratio=least) for y in signs.T)
-    return ClassPaths(paths, signs, float(settings.rho))
+    R, signs = reduction.R[np.ix_(train, train)], targets.values[train]
+    least, rho = float(settings.lambda_min_ratio), float(settings.rho)
+    # In units of λρ, the weight of the norm, which are those of R.
+    found = [hinge_path(R, y, weights, t, reduction.sigma, ratio=least) for y in signs.T]
+    paths = tuple(path.scaled(1.0 / rho) for path in found)
+    lambdas = np.concatenate([path.lambdas for path in paths])
+    if not (np.isfinite(lambdas).all() and lambdas.min() >= np.finfo(float).tiny):
+        raise ValueError(
+            f"double precision does not hold the λ of the path with rho={rho:.3g}, which "
+            "are of order 1/rho: choose rho closer to 1 (now γ_I/γ_A = 1/rho)"
+        )
+    return ClassPaths(paths, signs, rho)
 
 
 def choose_lambda(
@@ -237,7 +231,7 @@ def choose_lambda(
     best = float(accuracy.max())
     low, high = _widest(lambdas, accuracy == best)
     return {
-        "lambda_": float(np.sqrt(low * high)),
+        "lambda_": float(np.sqrt(low) * np.sqrt(high)),
         "best_interval_": (low, high),
         "best_score_": best,
         "cv_lambdas_": lambdas,
@@ -286,7 +280,7 @@ def with_midpoints(lambdas: np.ndarray) -> np.ndarray:
     """Return breakpoints and the geometric middle of each pair, descending."""
     points = np.empty(2 * len(lambdas) - 1)
     points[::2] = lambdas
-    points[1::2] = np.sqrt(lambdas[1:] * lambdas[:-1])
+    points[1::2] = np.sqrt(lambdas[1:]) * np.sqrt(lambdas[:-1])  # their product may underflow
     return points
 
 

@@ -54,6 +54,12 @@ class Operator:
         N = self.null_space
         return V if N is None else V - N @ (N.T @ V)
 
+    def times_ones(self) -> np.ndarray:
+        """Return the row sums, exactly zero if the vector of ones is in the known null space."""
+        ones, rounding = np.ones(self.shape[0]), self.shape[0] * np.finfo(float).eps
+        rest = np.abs(self.without_null_space(ones)).max(initial=0.0)
+        return self @ ones if rest > rounding else np.zeros(len(ones))
+
     def as_power(self) -> tuple[Operator, int]:
         """Return a map B and p with B^p equal to this map; by default itself and 1."""
         return self, 1

@@ -74,8 +74,8 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     X, S, mu, labelled = risk.space.features, risk.smoothness, risk.ratio, risk.labelled
     if X is None:
         raise TypeError("eliminate_features needs a space with explicit features, not a kernel")
-    n, d = X.shape
-    S_ones = S @ np.ones(n)
+    d = X.shape[1]
+    S_ones = S.times_ones()
     M = mu * smoothness_in_basis(X, S)
     M[np.diag_indices(d)] += 1.0
     lower = cholesky(M, lower=True)

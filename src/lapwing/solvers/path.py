@@ -68,6 +68,10 @@ class SolutionPath:
         """Whether the path has no event."""
         return len(self.lambdas) == 1 and self.complete
 
+    def scaled(self, factor: float) -> SolutionPath:
+        """Return the path in other units of λ."""
+        return replace(self, lambdas=factor * self.lambdas, offsets=factor * self.offsets)
+
     def at(self, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a of shape (k, l) and β of shape (k,) for k values of λ.
 
@@ -100,7 +104,8 @@ def hinge_path(
 ) -> SolutionPath:
     """Return the path from λ = ∞ down to ``ratio`` times its first breakpoint.
 
-    The path ends earlier if λf gets close to its rounding error. Cost: a product with G and a
+    It goes on where that breakpoint is larger than all breakpoints without an intercept could be,
+    and ends earlier if λf gets close to its rounding error. Cost: a product with G and a
     system of the size of the elbow for each breakpoint.
 
     Parameters
@@ -112,7 +117,7 @@ def hinge_path(
     weights : ndarray of shape (l,)
         Positive weights of the losses.
     t : ndarray of shape (l,) or None
-        Change of f per unit of b; None without an intercept. All ones if ``sigma`` is zero.
+        Change of f per unit of b; None without an intercept. All ones where ``sigma`` is zero.
     sigma : float
         Penalty of b.
     ratio : float
@@ -128,7 +133,8 @@ def hinge_path(
         if float((np.abs(G) @ weights).max()) <= 1e-4 * floor:
             return _only_intercept(y, weights)
     Q = np.ascontiguousarray(y[:, None] * G * y, dtype=float)
-    tracer = _HingePath(Q, weights, None if t is None else y * t, sigma)
+    # Without a penalty q is exactly ±1, whatever the rounding of t.
+    tracer = _HingePath(Q, weights, None if t is None else y * t if sigma > 0 else y, sigma)
     with single_threaded_blas():  # many small products, which threads would slow down
         tracer.start(floor)
         path = tracer.run(ratio)
@@ -150,7 +156,7 @@ class _HingePath(Tracer):
 
     def start(self, floor: float) -> None:
         """Set the state above the first breakpoint; the path ends at λ = ``floor``."""
-        self.floor = floor
+        self.floor, self.reach = floor, 2.0 * self.size
         Q, q, upper = self.Q, self.q, self.upper
         self.a, self.beta = upper.copy(), 0.0
         excess = float(q @ upper)
@@ -190,7 +196,9 @@ class _HingePath(Tracer):
         if self.lam - step <= self.floor:  # no events
             return _as_path([self._point()], slope, above)
         self._fall(step)
-        end, most = max(ratio * self.lam, self.floor), 100 + MAX_EVENTS * len(self.a)
+        # Breakpoints above this reach are those of a weakly penalised intercept alone.
+        end = max(ratio * min(self.lam, max(self.reach, _FLOOR * self.lam)), self.floor)
+        most = 100 + MAX_EVENTS * len(self.a)
         points: list[Point] = []
         fresh, since, trusted = self.lam, 0, 1
         for _ in range(most):
@@ -239,6 +247,8 @@ class _HingePath(Tracer):
             self.a[elbow] = np.clip(a, 0.0, self.upper[elbow])
         self.g = self.Q @ self.a + self.q * self.beta - self.lam
         self.g[elbow] = 0.0
+        if not self.free:  # β decreases with λ
+            self.size = max(self.reach / 2.0, float(np.abs(self.q * self.beta).max()), self.lam)
 
     def _lost(self) -> bool:
         """Return whether rounding has put a row on the wrong side of the margin."""

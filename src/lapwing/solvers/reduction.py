@@ -101,7 +101,7 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
         columns = gram.columns(labelled)
         R = _symmetric(columns[labelled])
         return Reduction(mu, R, np.ones(l), 0.0, rhs, lambda coef: columns @ coef[labelled])
-    rhs[:, l] = S_ones = S @ np.ones(n)  # zero for an unnormalised Laplacian
+    rhs[:, l] = S_ones = S.times_ones()  # zero for an unnormalised Laplacian
     system = _shifted_product(S, gram.to_array(), mu)
     factor = lu_factor(system, overwrite_a=True, check_finite=False)
     solution = lu_solve(factor, rhs, check_finite=False)
@@ -147,7 +147,7 @@ class BasisReductions:
 
     def __init__(self, H: Any, S: Operator, labelled: np.ndarray) -> None:
         self.H, self.S, self.labelled = H, S, labelled
-        self._S_ones = S @ np.ones(H.shape[0])
+        self._S_ones = S.times_ones()
         self._M = smoothness_in_basis(H, S)
         self._rhs = np.column_stack([to_dense(H[labelled]).T, H.T @ self._S_ones])
         self._norm = float(np.diag(self._M).sum())  # the trace bounds the norm of M

@@ -51,7 +51,7 @@ class EnergyBasis:
         self.risk = risk
         n = risk.n_rows
         self._columns = _Columns(n, n, len(risk.labelled), 1)
-        self._S_ones = risk.smoothness @ np.ones(n) if risk.fit_intercept else np.zeros(n)
+        self._S_ones = risk.smoothness.times_ones() if risk.fit_intercept else np.zeros(n)
         self._stretch = 0.0  # largest ‖KD‖/‖D‖ so far
 
     def extend(self, D: np.ndarray, KD: np.ndarray) -> bool:
