@@ -14,7 +14,7 @@ from ..plan.points import plan_landmark_rows
 from ..spaces.predictors import RowLookup
 from ..spaces.prototypes import LowRankGraph, Similarities, tile_rows
 from .calibration import one_column
-from .class_mass import check_prior, class_scales
+from .class_mass import check_prior, class_scales, mass_shares
 from .landmarks import landmark_rows
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, draw_seed
@@ -145,7 +145,7 @@ class NystromLGCClassifier(Classifier):
             rows,
             targets,
             Solution(RowLookup(rows.X, values), result, values, held_out),
-            class_mass_=mass / np.abs(mass).sum(),
+            class_mass_=mass_shares(mass),
             landmarks_=similarities.points,
             kernel_=similarities.kernel,
             X_fit_=rows.X,
