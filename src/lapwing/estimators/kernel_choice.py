@@ -65,9 +65,10 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
         K = kernel.block(rows, rows)
     largest = float(np.abs(K).max())
     if not largest <= ORDINARY[1]:
+        size = f"up to {largest:.1e}" if np.isfinite(largest) else "that are NaN or infinite"
         raise ValueError(
-            f"the kernel gives values up to {largest:.1e}, with which double precision cannot "
-            "compute: rescale the rows, gamma or coef0, or choose a smaller whole degree"
+            f"the kernel gives values {size}, with which double precision cannot compute: rescale "
+            "the rows, gamma or coef0, or choose a smaller whole degree"
         )
     if not kernel.is_positive_semidefinite:
         if not np.allclose(K, K.T, atol=1e-8 * max(float(np.abs(K).max()), 1e-300)):
