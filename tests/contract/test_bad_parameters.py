@@ -200,7 +200,9 @@ def each_value(table):
 @pytest.mark.parametrize(("case", "name", "value"), list(each_value(ENDS)))
 def test_numbers_at_the_ends_of_their_ranges_are_answered_or_refused(case, name, value):
     parameters = {name: value} | ({"max_iter": 20} if case.has("max_iter") else {})
-    assert judge(Problem(0, case, *case.data(), parameters=parameters, learnable=False)) is None
+    X, y, truth = case.data()
+    problem = Problem(0, case, X, y, truth, X, parameters=parameters, learnable=False)
+    assert judge(problem) is None
 
 
 @pytest.mark.parametrize(("case", "name", "value"), list(each_value(BEYOND)))
