@@ -68,6 +68,10 @@ class Problem:
         given = self.case.new().get_params(deep=False)
         return given.get("kernel", "rbf") == "rbf" and isinstance(given.get("gamma", ""), str)
 
+    def has(self, name: str) -> bool:
+        """Whether a step of this name was done."""
+        return any(step.split()[0] == name for step in self.steps)
+
     def then(self, step: str, **changes: Any) -> "Problem":
         """Return the problem after one more step."""
         return replace(self, steps=(*self.steps, step), **changes)
@@ -135,7 +139,8 @@ def move(problem: Problem, rng: np.random.Generator) -> Problem:
 def constant_columns(problem: Problem, rng: np.random.Generator) -> Problem:
     value = float(rng.choice([0.0, 1.0, -1e3, 1e9, 1e15]))
     X = np.column_stack([problem.X, np.full(len(problem.X), value)])
-    learnable = problem.learnable and (problem.scale_free or value == 0.0)
+    fine = value == 0.0 or (problem.scale_free and not problem.has("outlier"))  # see `outlier`
+    learnable = problem.learnable and fine
     return problem.then(f"constant_column {value:g}", X=X, learnable=learnable)
 
 
@@ -163,6 +168,8 @@ def outlier(problem: Problem, rng: np.random.Generator) -> Problem:
     # them an outlier is another problem.
     given = problem.case.new().get_params(deep=False)
     follows = given.get("gamma") == "scale" or "n_bins" in given
+    # Beside a large constant it sets the unit in which digits are kept, and hides the other rows.
+    follows |= problem.has("constant_column")
     learnable = problem.learnable and factor <= 1e6 and problem.scale_free and not follows
     return problem.then(f"outlier {factor:g}", X=X, learnable=learnable)
 
@@ -259,7 +266,7 @@ def store(problem: Problem, rng: np.random.Generator) -> Problem:
     name = str(rng.choice(list(table)))
     learnable = problem.learnable and name != "explicit_zeros"
     if kind == "sparse":  # they are not centred, and not every estimator takes them
-        centred = any(step.split()[0] in ("move", "constant_column") for step in problem.steps)
+        centred = problem.has("move") or problem.has("constant_column")
         learnable &= problem.case.takes_sparse and not centred
     return problem.then(f"{kind} {name}", X=table[name](X), learnable=learnable)
 
