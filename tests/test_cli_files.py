@@ -181,6 +181,41 @@ def test_errors_as_json(folder, tmp_path, capsys):
     assert (code, out) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command", "error"),
+    [
+        (["predict"], "predict", "the following arguments are required: model, data"),
+        (["suggest", "m", "--n", "x"], "suggest", "argument --n: invalid whole number value: 'x'"),
+        (["report", "m", "--fast"], "report", "unrecognized arguments: --fast"),
+        ([], None, "the following arguments are required: command"),
+        (["fly"], "fly", "argument command: invalid choice: 'fly'"),
+    ],
+)
+def test_invalid_arguments_as_json(arguments, command, error, capsys):
+    for flag in ("--json", "--js"):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, flag])
+        assert ended.value.code == 2
+        out, err = capsys.readouterr()
+        result = json.loads(out)
+        assert result["command"] == command
+        assert result["error"].startswith(error)
+        assert err.startswith("usage: lapwing")
+        assert err.endswith(f"error: {result['error']}\n")
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_demo_does_not_replace_a_table(tmp_path, capsys):
+    mine = tmp_path / "t.csv"
+    mine.write_text("my labels")
+    code, out, err = run(capsys, "demo", "--write-csv", mine)
+    assert (code, out) == (1, "")
+    assert "t.csv: there is such a file, and it is not replaced: give another name" in err
+    assert mine.read_text() == "my labels"
+
+
 def test_errors_of_the_system_have_no_number(folder, capsys, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "t.csv")
