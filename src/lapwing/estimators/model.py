@@ -106,8 +106,8 @@ class Model(BaseEstimator):
         rows, known, kept = labelled_part(X, y, self.unlabeled, sample_weight=sample_weight)
         if len(known) < len(y):
             warn(
-                f"{len(y) - len(known)} of {len(y)} rows have no label and are not scored; in a "
-                "cross-validation, LabeledKFold keeps such rows out of the test parts"
+                "rows without a label are not scored; in a cross-validation or a search, pass "
+                "cv=LabeledKFold(), which keeps such rows out of the test parts"
             )
         return rows, known, kept["sample_weight"]
 
