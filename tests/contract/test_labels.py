@@ -237,7 +237,9 @@ def test_rows_without_a_label_are_not_scored(case):
     y = np.where(np.arange(N_ROWS) % 3 > 0, truth, case.marker)  # of rows that were not labelled
     model, weights = case.fitted(), np.linspace(1.0, 5.0, N_ROWS)
     expected = score_by_hand(case, y, model.predict(X), np.ones(N_ROWS))
-    with pytest.warns(UserWarning, match="rows without a label are not scored.*LabeledKFold") as caught:
+    with pytest.warns(
+        UserWarning, match="rows without a label are not scored.*LabeledKFold"
+    ) as caught:
         assert model.score(X, y) == pytest.approx(expected, abs=1e-15)
     assert [warning.filename for warning in caught] == [__file__]
     weighted = score_by_hand(case, y, model.predict(X), weights)
