@@ -33,7 +33,7 @@ _STYLE = """
  white-space: normal; }
 .lapwing-report .number { text-align: right; white-space: nowrap; }
 .lapwing-report .bar { display: block; height: 0.3em; background: rgb(128 128 128 / 0.25);
- border-radius: 2px; min-width: 3.5em; }
+ border-radius: 2px; min-width: 2.2em; }
 .lapwing-report .bar i { display: block; height: 100%; background: #2b83ba; border-radius: 2px; }
 .lapwing-report ul { margin: 0.3em 0; padding-left: 1.2em; overflow-wrap: anywhere; }
 .lapwing-report summary { cursor: pointer; }
@@ -88,7 +88,7 @@ def _family_table(report: SelectionReport) -> str:
         f"<tr><td><b>{_escape(family)}</b><br>"
         f"{_escape(DESCRIPTIONS.get(family, ''))}<br>"
         f'<span class="faint">{_escape(settings_text(best["settings"]))}</span></td>'
-        + _number(score_text(report.metric, best["score"], best["spread"]))
+        + _number(score_text(report.metric, best["score"]))
         + _number(score_text(report.metric, best["agreement"]))
         + _number(score_text(report.metric, best["steadied"]))
         + _share_cell(share)
