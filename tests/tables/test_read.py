@@ -408,6 +408,13 @@ def test_bad_arrow_files(tmp_path):
     with pytest.raises(ValueError, match=r"column 'b' .*--drop b"):
         read_table(tmp_path / "c.parquet")
     assert list(read_table(tmp_path / "c.parquet", drop=["b"]).columns) == ["a"]
+    for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 2)):
+        rows = pa.array([[1.0, 2.0]], kind)
+        parquet.write_table(pa.table({"a": [1], "b": rows}), tmp_path / "d.parquet")
+        with pytest.raises(
+            ValueError, match=r"column 'b' .* a column of its own, .*\.npz.*--drop b"
+        ):
+            read_table(tmp_path / "d.parquet")
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

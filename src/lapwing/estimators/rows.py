@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import mmap
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,6 +134,8 @@ def given_rows(model: Any) -> Any:
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one weight per row, zero or of a size with which solvers can compute."""
+    if sample_weight is not None and np.size(sample_weight) and not np.any(sample_weight):
+        refuse_zero_weights()  # scikit-learn has a message of its own
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
@@ -163,6 +165,14 @@ def _is_mapped(X: Any) -> bool:
     while isinstance(X, np.ndarray):
         X = X.base
     return isinstance(X, mmap.mmap)
+
+
+def refuse_zero_weights() -> NoReturn:
+    """Raise the error for labelled rows none of which counts."""
+    raise ValueError(
+        "sample_weight is zero for every labelled row, so that no label counts: give labelled rows "
+        "positive weights, or leave sample_weight out"
+    )
 
 
 def check_weight_range(name: str, weights: np.ndarray) -> None:
