@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..arrays.packing import expect
+from ..messages import warn
 from ..solvers.stopping import decisions
 from .base import BAD_LABELS, Model
 from .calibration import fit_temperature, probabilities
@@ -24,6 +25,9 @@ from .targets import (
     relabelled_classes,
     relabelled_quantities,
 )
+
+#: Relative difference of decision values up to which they are the same.
+_SAME = 1e-4
 
 
 class Classifier(ClassifierMixin, Model):
@@ -75,6 +79,8 @@ class Classifier(ClassifierMixin, Model):
         assert targets.classes is not None
         values, held_out = solution.values, solution.held_out
         codes = values if values.ndim == 1 else decisions(values).astype(int)
+        if values.ndim > 1:
+            _warn_if_constant(values, targets.classes[codes])
         codes = np.where(targets.labelled, targets.given, codes)
         if held_out is not None:
             index = targets.index
@@ -132,6 +138,20 @@ class Classifier(ClassifierMixin, Model):
         expect(targets.given.dtype.kind == "i" and targets.given.max() < len(classes), BAD_LABELS)
         expect(np.array_equal(classes, np.asarray(targets.classes)), BAD_LABELS)
         expect(bool(np.isin(self.transduction_, classes).all()), BAD_LABELS)
+
+
+def _warn_if_constant(values: np.ndarray, found: np.ndarray) -> None:
+    """Warn where the decision values do not depend on the rows, and so neither do the classes.
+
+    Small values are no reason: what counts are differences relative to the largest value.
+    """
+    spread, level = float(np.ptp(values, axis=0).max()), float(np.abs(values).max())
+    if spread <= _SAME * level and (found == found[0]).all():
+        warn(
+            f"the decision function is the same for all rows (values up to {level:.1e} differ by "
+            f"{spread:.1e}), which all get the class {found.tolist()[0]!r}: scale the columns of X, "
+            "for example with sklearn.preprocessing.StandardScaler, or lower the regularisation"
+        )
 
 
 class Regressor(RegressorMixin, Model):
