@@ -149,8 +149,8 @@ def _warn_if_constant(values: np.ndarray, found: np.ndarray) -> None:
     if spread <= _SAME * level and (found == found[0]).all():
         warn(
             f"the decision function is the same for all rows (values up to {level:.1e} differ by "
-            f"{spread:.1e}), which all get the class {found.tolist()[0]!r}: scale the columns of X, "
-            "for example with sklearn.preprocessing.StandardScaler, or lower the regularisation"
+            f"{spread:.1e}), which all get the class {found.tolist()[0]!r}: scale the columns of "
+            "X, for example with sklearn.preprocessing.StandardScaler, or lower the regularisation"
         )
 
 
