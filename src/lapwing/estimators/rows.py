@@ -134,7 +134,7 @@ def given_rows(model: Any) -> Any:
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one weight per row, zero or of a size with which solvers can compute."""
-    if sample_weight is not None and np.size(sample_weight) and not np.any(sample_weight):
+    if sample_weight is not None and _are_zero(np.asarray(sample_weight)):
         refuse_zero_weights()  # scikit-learn has a message of its own
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
@@ -144,6 +144,10 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
         raise ValueError("sample_weight must not be negative")
     check_weight_range("sample_weight", weights)
     return weights
+
+
+def _are_zero(weights: np.ndarray) -> bool:
+    return weights.size > 0 and weights.dtype.kind in "biuf" and not weights.any()
 
 
 def _shares_memory(X: Any, given: Any) -> bool:
