@@ -181,6 +181,41 @@ def test_errors_as_json(folder, tmp_path, capsys):
     assert (code, out) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command", "error"),
+    [
+        (["predict"], "predict", "the following arguments are required: model, data"),
+        (["suggest", "m", "--n", "x"], "suggest", "argument --n: invalid whole number value: 'x'"),
+        (["report", "m", "--fast"], "report", "unrecognized arguments: --fast"),
+        ([], None, "the following arguments are required: command"),
+        (["fly"], "fly", "argument command: invalid choice: 'fly'"),
+    ],
+)
+def test_invalid_arguments_as_json(arguments, command, error, capsys):
+    for flag in ("--json", "--js"):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, flag])
+        assert ended.value.code == 2
+        out, err = capsys.readouterr()
+        result = json.loads(out)
+        assert result["command"] == command
+        assert result["error"].startswith(error)
+        assert err.startswith("usage: lapwing")
+        assert err.endswith(f"error: {result['error']}\n")
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_demo_does_not_replace_a_table(tmp_path, capsys):
+    mine = tmp_path / "t.csv"
+    mine.write_text("my labels")
+    code, out, err = run(capsys, "demo", "--write-csv", mine)
+    assert (code, out) == (1, "")
+    assert "t.csv: there is such a file, and it is not replaced: give another name" in err
+    assert mine.read_text() == "my labels"
+
+
 def test_errors_of_the_system_have_no_number(folder, capsys, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "t.csv")
@@ -224,3 +259,56 @@ def test_recall_of_a_class_that_is_rarely_found(tmp_path, capsys):
     assert result["recall"] == pytest.approx({"a": aa / (aa + ab), "b": bb / (ba + bb)})
     assert result["balanced_accuracy"] == pytest.approx(sum(result["recall"].values()) / 2)
     assert result["recall"]["b"] < result["recall"]["a"]
+
+
+# ---------------------------------------------------------------- decimal commas
+
+
+def german(n=60):
+    """Return one table with decimal points and the same with decimal commas."""
+    rng, lines = np.random.default_rng(0), {".": ["x,n,label"], ",": ["x;n;label"]}
+    for i in range(n):
+        x, people = rng.normal(1000 * (i % 2), 300), round(rng.normal(2000 + 3000 * (i % 2), 600))
+        label = ("north", "south")[i % 2] if i < 12 else ""
+        lines["."].append(f"{x:.2f},{people},{label}")
+        comma = f"{x:,.2f};{people:,}".replace(",", "T").replace(".", ",").replace("T", ".")
+        lines[","].append(f"{comma};{label}")
+    return {mark: "\n".join(rows) + "\n" for mark, rows in lines.items()}
+
+
+def test_a_table_with_decimal_commas_gives_the_same_model(tmp_path, capsys):
+    """Numbers such as 1.623,50 and 1.200, in the fit and in every later table."""
+    tables, predictions, files = german(), {}, {}
+    for mark, text in tables.items():
+        files[mark] = tmp_path / f"{ord(mark)}.csv"
+        files[mark].write_text(text)
+        target = ["--target", "label", "--method", "supervised", "--out", tmp_path / "m"]
+        code, out, _ = run(capsys, "fit", files[mark], *target, "--json", "--quiet")
+        assert code == 0
+        assert any("--decimal ." in note for note in json.loads(out)["notes"]) == (mark == ",")
+        save = ["--proba", "--out", tmp_path / "p.csv"]
+        assert run(capsys, "predict", tmp_path / "m", files[mark], *save)[0] == 0
+        predictions[mark] = (tmp_path / "p.csv").read_text()
+    assert predictions["."] == predictions[","]
+    # The model was fitted to commas: without one in sight, 1.200 is still a number of thousands.
+    (tmp_path / "new.csv").write_text("x;n\n900;1.200\n1.100;5.000\n")
+    (tmp_path / "same.csv").write_text("x,n\n900,1200\n1100,5000\n")
+    assert run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv", *save)[0] == 0
+    thousands = (tmp_path / "p.csv").read_text()
+    assert run(capsys, "predict", tmp_path / "m", tmp_path / "same.csv", *save)[0] == 0
+    assert (tmp_path / "p.csv").read_text() == thousands
+    # A table in the other notation needs the option.
+    assert "--decimal . reads it" in run(capsys, "predict", tmp_path / "m", files["."], *save)[2]
+    assert run(capsys, "predict", tmp_path / "m", files["."], "--decimal", ".", *save)[0] == 0
+    assert (tmp_path / "p.csv").read_text() == predictions["."]
+
+
+def test_the_decimal_mark_is_an_option_of_fit(tmp_path, capsys):
+    """Here no cell shows that the points are between thousands."""
+    lines = [f"{n};{'ab'[i % 2] if i < 8 else ''}" for i, n in enumerate(["950", "1.200"] * 15)]
+    (tmp_path / "t.csv").write_text("n;label\n" + "\n".join(lines) + "\n")
+    base = ["fit", tmp_path / "t.csv", "--target", "label", "--method", "supervised"]
+    assert run(capsys, *base, "--decimal", ",", "--quiet", "--out", tmp_path / "m")[0] == 0
+    extra = lapwing.load(tmp_path / "m").extra_
+    assert extra["encoder"]["columns"][0]["median"] == (950 + 1200) / 2
+    assert "--decimal ," in extra["command"]

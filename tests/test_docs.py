@@ -43,6 +43,16 @@ def test_links_lead_to_files(page):
             assert (source.parent / target).exists(), f"{page} points to {target}"
 
 
+def test_the_guide_does_not_repeat_the_readme():
+    """The README shows the default at work, the guide why unlabelled rows help."""
+    openings = [
+        (ROOT / page).read_text(encoding="utf-8").split("\n## ")[0].splitlines()
+        for page in ("README.md", "docs/index.md")
+    ]
+    first, second = ({line.split("#")[0].strip() for line in lines} for lines in openings)
+    assert {line for line in first & second if len(line) > 40} == set()
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_write_a_picture(example, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

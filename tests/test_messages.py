@@ -150,6 +150,34 @@ def test_a_script(tmp_path):
     assert rest == []
 
 
+def test_a_search_repeats_nothing(tmp_path):
+    """Once per search, whatever scikit-learn does to the filters; another search warns again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from sklearn.model_selection import GridSearchCV, cross_val_score\n"
+        "from lapwing import LapSVC\n"
+        "X = np.linspace(0, 1, 61)[:, None]\n"
+        "y = np.where(np.arange(61) < 21, np.arange(61) % 2, -1)\n"
+        "search = GridSearchCV(LapSVC(), {'reg_ambient': [0.1, 1.0]}, cv=3)\n"
+        "search.fit(X, y)  # line 7\n"
+        "search.fit(X, y)  # line 8\n"
+        "cross_val_score(LapSVC(), X, y, cv=3)  # line 9\n"
+    )
+    program = [sys.executable, "-W", "default::UserWarning", script]
+    run = subprocess.run(program, capture_output=True, text=True, check=True)
+    found = [line for line in run.stderr.splitlines() if "cv=LabeledKFold()" in line]
+    assert [line.split(":")[1] for line in found] == ["7", "8", "9"]
+
+
+def test_calls_without_scikit_learn_are_not_counted(caught):
+    fitted = model().fit(X, Y)
+    for _ in range(2):
+        caught.clear()
+        fitted.score(X, Y)
+        assert len(reported(caught, "not scored")) == len(caught) == 1
+
+
 def test_the_category(caught):
     warn("a", ConvergenceWarning)
     warn("b")

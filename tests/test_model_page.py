@@ -524,7 +524,7 @@ CLIPPED = """
 }).map(e => e.id || e.tagName + " " + e.textContent.slice(0, 40))
 """
 
-#: Words of at most 16 letters that are broken over two lines.
+#: Words of at most 16 letters, and numbers with a per cent sign, that are broken over two lines.
 BROKEN = """
 (() => {
   const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
@@ -532,7 +532,7 @@ BROKEN = """
   for (let node; (node = walker.nextNode());) {
     const around = node.parentElement;
     if (!around.offsetParent || around.closest("pre, svg, script, .tall")) continue;
-    for (const match of node.data.matchAll(/[\\p{L}\\d]+/gu)) {
+    for (const match of node.data.matchAll(/[\\p{L}\\d]+(\\s%)?/gu)) {
       if (match[0].length > 16) continue;
       range.setStart(node, match.index);
       range.setEnd(node, match.index + match[0].length);
@@ -543,6 +543,20 @@ BROKEN = """
   return found;
 })()
 """
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_numbers_stay_with_their_signs(window, tmp_path, width):
+    """Wherever the line ends: words of every length before the number."""
+    texts = [f"{'a' * i} {'b c ' * 9}56 %, {'d' * i} 7 % of all" for i in range(1, 17)]
+    model = fake_classifier(reason=" ".join(texts), warnings=texts)
+    window.resize(width, 900)
+    try:
+        show(window, tmp_path, make_page(model, title="Land cover"))
+        assert window.text("#reason").count("56\u00a0%") == 16
+        assert window.read(BROKEN) == []
+    finally:
+        window.resize(1200, 900)
 
 
 @pytest.mark.parametrize("width", [390, 800, 1400])
@@ -615,7 +629,9 @@ def test_page_of_a_fitted_classifier(name, window, tmp_path):
     assert set(column(window, 0)) == {candidate["family"] for candidate in report["candidates"]}
     assert "0 s" not in column(window, 5)
     assert "linear kernel, regularisation 0.1" in column(window, 1)
-    assert window.text("#reason") == report["reason"]  # it names the selection
+    assert (
+        window.text("#reason").replace("\u00a0", " ") == report["reason"]
+    )  # it names the selection
     assert "random_state=1," in window.text("#snippet")
     assert window.read("page.rows.length") == 300
     assert window.errors == []

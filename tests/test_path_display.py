@@ -494,6 +494,34 @@ def test_cursor_and_curves_have_different_colours(window, tmp_path, blobs):
     window.prefer("light")
 
 
+#: How often the colour of the mark of the chosen λ occurs above the charts, and left of it.
+MARKS = """[...document.querySelectorAll("#curves > canvas:not([hidden])")].map(canvas => {
+  const legend = document.querySelector("#cursor-legend li:last-child canvas");
+  const read = (c, x, y, w, h) => c.getContext("2d").getImageData(x, y, w, h).data;
+  const shade = read(legend, legend.width / 2 | 0, legend.height / 2 | 0, 1, 1).join();
+  const data = read(canvas, 0, 0, canvas.width, 14), columns = [];
+  for (let i = 0; i < data.length; i += 4) {
+    if (data.slice(i, i + 4).join() === shade) columns.push(i / 4 % canvas.width);
+  }
+  return [columns.length, columns.reduce((a, b) => a + b, 0) / columns.length];
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_chosen_lambda_is_seen_under_the_cursor(window, tmp_path, blobs, width):
+    """On load it is the current one, and later it stays where it was."""
+    X, names, model = blobs
+    window.resize(width, 900)
+    show(window, tmp_path, PathDisplay.from_estimator(model, X, names, draw=False))
+    assert window.read("path.lambda()") == pytest.approx(model.lambda_, rel=1e-5)
+    marks = window.read(MARKS)
+    assert len(marks) == 3
+    assert min(count for count, _ in marks) > 15
+    window.read("path.go(1e9)")
+    assert window.read(MARKS) == marks
+    assert window.errors == []
+
+
 def test_pages_share_their_design(tmp_path, blobs):
     style = files("lapwing.displays").joinpath("page.css").read_text(encoding="utf-8").strip()
     X, names, model = blobs

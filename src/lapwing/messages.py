@@ -21,12 +21,31 @@ _LIBRARIES = tuple(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code that called the library, directly or by scikit-learn."""
+    """Warn at the line of the user's code that called the library, directly or by scikit-learn.
+
+    One call of scikit-learn may fit many models, as a search does. A message is then reported once.
+    """
     frame: FrameType | None = sys._getframe(1)
-    level = 2
+    entry, level = None, 2
     while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
-        frame, level = frame.f_back, level + 1
+        entry, frame, level = frame, frame.f_back, level + 1
+    if entry is not None and _is_repeated(entry, message, category):
+        return
     warnings.warn(message, category, stacklevel=level - 1 if frame is None else level)
+
+
+def _is_repeated(entry: FrameType, message: str, category: type[Warning]) -> bool:
+    """Return whether a call of scikit-learn, of which this is the frame, has had the message.
+
+    Filters of Python cannot tell: scikit-learn resets them before each fit of a search. So what was
+    reported is kept with the frame, which ends with the call.
+    """
+    if not entry.f_code.co_filename.startswith(_LIBRARIES[1:]):
+        return False
+    reported = entry.f_locals.setdefault("__lapwing_reported__", set())
+    is_repeated = (message, category) in reported
+    reported.add((message, category))
+    return is_repeated
 
 
 class ProgressLine:

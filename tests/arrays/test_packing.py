@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import lapwing
 from lapwing import LapSVC, ModelFileError
 from lapwing.arrays.archive import read_archive, write_archive
-from lapwing.arrays.packing import expect, pack, unpack
+from lapwing.arrays.packing import _Finite, expect, pack, unpack
 
 #: What `lapwing.load` turns into a ModelFileError.
 REFUSED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError)
@@ -538,3 +538,15 @@ def test_lists_that_refer_to_each_other_are_refused():
         page = {"list": [page, {"same": number - 1}], "number": number}
     with pytest.raises(ValueError, match="do not fit"):
         unpack(page, {}, {})
+
+
+def test_the_rule_of_an_object_ends_with_it_also_after_an_error():
+    finite, nan = _Finite(), np.array([np.nan])
+    with contextlib.suppress(KeyError), finite.within(Point):
+        raise KeyError
+    finite.check(nan)  # outside of any object
+    with finite.within(Point):
+        with contextlib.suppress(KeyError), finite.at("values"):
+            raise KeyError
+        with pytest.raises(ValueError, match="NaN"):
+            finite.check(nan)

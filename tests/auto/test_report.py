@@ -1,5 +1,6 @@
 """The report of the default: short in a terminal, safe in a notebook, in words that are true."""
 
+import re
 import warnings
 from html.parser import HTMLParser
 
@@ -161,11 +162,13 @@ def selected(supervised, other, *, shares, spread=0.05):
 @pytest.mark.parametrize(
     ("supervised", "other", "shares", "chosen", "words"),
     [
-        (0.80, 0.90, (0.2, 0.8), MANIFOLD, "larger than the standard error (5.0 points)"),
-        (0.80, 0.90, (0.6, 0.4), SUPERVISED, "so unlabelled rows are used as well"),
-        (0.80, 0.83, (0.6, 0.4), SUPERVISED, "within the standard error (5.0 points), so the simp"),
-        (0.80, 0.83, (0.4, 0.6), MANIFOLD, "within the standard error (5.0 points), so the models"),
-        (0.80, 0.78, (1.0, 0.0), SUPERVISED, "So unlabelled rows do not help here."),
+        (0.80, 0.90, (0.2, 0.8), MANIFOLD, "larger than the standard error (5.0 points), so"),
+        (0.80, 0.90, (0.0, 1.0), MANIFOLD, "(5.0 points), and only models that use unlabelled ro"),
+        (0.80, 0.90, (0.6, 0.4), SUPERVISED, "larger than the standard error (5.0 points), so"),
+        (0.80, 0.83, (0.6, 0.4), SUPERVISED, "within the standard error (5.0 points), so models"),
+        (0.80, 0.83, (0.4, 0.6), MANIFOLD, "within the standard error (5.0 points), so models"),
+        (0.80, 0.78, (0.7, 0.3), SUPERVISED, "not better than the second, but close enough to"),
+        (0.80, 0.78, (1.0, 0.0), SUPERVISED, "better than the second, and unlabelled rows are not"),
     ],
 )
 def test_reason_says_what_was_compared(supervised, other, shares, chosen, words):
@@ -175,6 +178,30 @@ def test_reason_says_what_was_compared(supervised, other, shares, chosen, words)
     assert f"the best one that does not {100 * supervised:.1f} %" in text
     assert f"The {chosen} family" in text
     assert ("supervised 60 %, manifold 40 %" in text) == (shares == (0.6, 0.4))
+    share = f"models that use unlabelled rows have {100 * shares[1]:.0f} % of the prediction"
+    assert (share in text) == (0.0 < shares[1] < 1.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_tables_have_the_scores_of_the_explanation(seed):
+    """And the shares that it names are those of the blend."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 4))
+    y = np.where(np.arange(80) < 16, X[:, 0] + X[:, 1] > 0, -1)  # neighbours do not help here
+    report = SemiSupervisedClassifier().fit(X, y).report_
+    scored = re.findall(r"(?:rows scores|does not) ([0-9.]+ %)", report.reason)
+    assert len(scored) == 2
+    text = str(report)
+    table = text[text.index("combined  share") :]
+    html = "".join(f"[{part}]" for part in Tags(report._repr_html_()).text)
+    for score in scored:
+        assert score in table
+        assert html.count(f"[{score}]") >= 2  # of a family, and among all candidates
+    assert f"blend       {100 * report.score:>8.1f} %" in table
+    share = sum(one["weight"] for one in report.candidates if not one["supervised"])
+    words = f"models that use unlabelled rows have {100 * share:.0f} % of the prediction"
+    assert (words in report.reason) == (0.0 < share < 1.0)
+    assert ("unlabelled rows are not used" in report.reason) == (share == 0.0)
 
 
 def test_reason_of_a_given_method():

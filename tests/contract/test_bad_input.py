@@ -139,6 +139,16 @@ def test_weights_that_are_no_numbers_are_refused_by_name(case):
         case.new().fit(case.rows(X), y, sample_weight=["heavy"] * N)
 
 
+@each_case(one_a_class=True)
+def test_labels_without_a_weight_are_refused_as_such(case):
+    """The number of classes or of targets is not what is wrong."""
+    X, y = rows(case)
+    unlabelled = y == -1 if case.is_classifier else np.isnan(y)
+    for weights in (np.zeros(N), unlabelled.astype(float)):
+        with pytest.raises(ValueError, match="sample_weight is zero for every labelled row"):
+            case.new().fit(case.rows(X), y, sample_weight=weights)
+
+
 # ---------------------------------------------------------------- labels
 
 
@@ -196,10 +206,8 @@ def test_bad_targets_are_refused(case):
             case.new().fit(X, np.where(np.arange(N) == 2, bad, y))
     with pytest.raises(ValueError, match="numbers"):
         case.new().fit(X, np.array(["a"] * N, dtype=object))
-    with pytest.raises(ValueError, match="target"):
+    with pytest.raises(ValueError, match="no row has a target"):
         case.new().fit(X, np.full(N, np.nan))
-    with pytest.raises(ValueError, match="target"):
-        case.new().fit(X, y, sample_weight=np.isnan(y).astype(float))
 
 
 # ---------------------------------------------------------------- graph

@@ -164,7 +164,7 @@ def test_one_target_or_two_that_are_equal(case, labelled):
     y = np.full(N_ROWS, np.nan)
     y[labelled] = 293.0
     if len(labelled) == 1 and case.has("cv"):
-        with pytest.warns(UserWarning, match="there is one target"):
+        with pytest.warns(UserWarning, match="one row has a target, so no label can"):
             model = case.new().fit(X, y)
         np.testing.assert_allclose(model.predict(X), 293.0, rtol=1e-9)
         return

@@ -381,6 +381,14 @@ def test_weights_scale_the_pull_of_labels(model, k):
     assert np.abs(values_of(plain, X) - values_of(firm, X)).max() > 1e-3
 
 
+@pytest.mark.parametrize("model", [LapESVC(), LapESVR()])
+@pytest.mark.parametrize("weight", [1e-70, 1e-30])
+def test_weights_that_vanish_beside_the_graph_are_named(model, weight):
+    X, y, _ = data_for(model)
+    with pytest.raises(ValueError, match=r"the labels weigh .* raise sample_weight"):
+        clone(model).fit(X, y, sample_weight=np.full(len(X), weight))
+
+
 @every_model
 @every_count
 @pytest.mark.parametrize("manifold_weight", [0.0, 0.5])

@@ -1,12 +1,24 @@
 """What a fit says of itself is true, also where numbers or labels are awkward."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from helpers.cases import each_case
 from helpers.data import sparse_rows
-from lapwing import KNNGraph, LapRLSRegressor, LapSVC
+from lapwing import (
+    S3VC,
+    KNNGraph,
+    LapERLSClassifier,
+    LapESVC,
+    LapRLSClassifier,
+    LapRLSRegressor,
+    LapSVC,
+    LapSVCCV,
+)
 from lapwing.plan import manifold
 
 
@@ -113,3 +125,63 @@ def test_an_affinity_matrix_gets_the_regressors_own_laplacian(digits):
     y = np.where(np.arange(400) < 40, truth, np.nan)
     affinity = KNNGraph().fit(X).affinity_
     assert LapRLSRegressor(graph=affinity).fit(X, y).graph_.normalized is False
+
+
+# ---------------------------------------------------------------- functions that are constant
+
+
+def constant_warnings(model, X, y):
+    """Return the warnings of a fit that the decision function is constant."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return [w for w in caught if "decision function is the same" in str(w.message)]
+
+
+LINEAR = {"kernel": "linear"}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("factor", [1e-10, 1e-20])
+@pytest.mark.parametrize(
+    "model",
+    [
+        S3VC(),
+        LapSVC(**LINEAR),
+        LapSVC(**LINEAR, loss="hinge"),
+        LapRLSClassifier(**LINEAR),
+        LapSVCCV(**LINEAR),
+        LapESVC(**LINEAR),
+        LapERLSClassifier(**LINEAR),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_constant_decision_function_is_warned_of(model, factor, n_classes):
+    """The labels are not balanced, so that the intercept decides."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % n_classes
+    X = rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth]
+    y = np.where(np.arange(60) < 13, truth, -1)
+    assert constant_warnings(model, X, y) == []
+    [found] = constant_warnings(model, factor * X, y)
+    one = model.predict(factor * X)
+    assert len(np.unique(one)) == 1
+    assert f"get the class {one.tolist()[0]!r}: scale the columns of X" in str(found.message)
+    assert found.filename == __file__
+
+
+def test_small_values_that_differ_are_not_constant():
+    """Here the labels are balanced: the intercept vanishes, and decisions are right."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = 1e-10 * (rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth])
+    y = np.where(np.arange(60) < 12, truth, -1)
+    model = LapSVC(**LINEAR)
+    assert constant_warnings(model, X, y) == []
+    assert model.score(X, truth) > 0.9
+
+
+@each_case(lambda case: case.is_classifier, one_a_class=True)
+def test_ordinary_decision_functions_are_not_constant(case):
+    X, y, _ = case.data()
+    assert constant_warnings(case.new(), X, y) == []

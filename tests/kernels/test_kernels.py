@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
+from lapwing.kernels.expansion import evaluate
 from lapwing.kernels.functions import (
     CallableKernel,
     CosineKernel,
@@ -23,7 +24,6 @@ from lapwing.kernels.gram import (
     single_precision_suffices,
 )
 from lapwing.operators.dense import DenseOperator, TileOperator
-from lapwing.spaces.predictors import evaluate
 
 
 def rows(n=30, d=5, seed=0):
@@ -326,7 +326,7 @@ def test_single_precision_is_as_good_as_promised(scale):
 @every_kernel
 @pytest.mark.parametrize("columns", [1, 3])
 def test_expansion_on_new_rows(name, columns, monkeypatch):
-    monkeypatch.setattr("lapwing.spaces.predictors._BLOCK_ENTRIES", 50)  # several blocks
+    monkeypatch.setattr("lapwing.kernels.expansion._BLOCK_ENTRIES", 50)  # several blocks
     A, new = rows(20), rows(33, seed=5)
     coef = np.random.default_rng(2).normal(size=(20, columns))
     coef[4:9] = 0.0

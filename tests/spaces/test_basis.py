@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from lapwing.kernels.expansion import evaluate
 from lapwing.kernels.functions import CosineKernel, GaussianKernel, LinearKernel
 from lapwing.kernels.gram import gram_matrix
 from lapwing.spaces.basis import column_basis, gram_basis, kernel_basis, landmark_basis
 from lapwing.spaces.features import Landmarks, landmark_features, submatrix_features
-from lapwing.spaces.predictors import evaluate
 
 ROWS = np.random.default_rng(0).normal(size=(20, 3))
 WIDE = np.random.default_rng(1).normal(size=(10, 30))

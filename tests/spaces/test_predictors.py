@@ -192,7 +192,7 @@ def test_tiles_do_not_matter(predictor, monkeypatch):
     for size in (1, 7):
         parts = [predictor.values(X[start : start + size]) for start in range(0, len(X), size)]
         np.testing.assert_allclose(np.concatenate(parts), together, rtol=1e-10, atol=1e-12)
-    monkeypatch.setattr("lapwing.spaces.predictors._BLOCK_ENTRIES", 60)
+    monkeypatch.setattr("lapwing.kernels.expansion._BLOCK_ENTRIES", 60)
     monkeypatch.setattr("lapwing.spaces.predictors._NEIGHBOR_ROWS", 3)
     monkeypatch.setattr("lapwing.spaces.predictors.tile_rows", lambda _: 4)
     np.testing.assert_allclose(predictor.values(X), together, rtol=1e-10, atol=1e-12)

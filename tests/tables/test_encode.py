@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -299,8 +300,53 @@ def test_decimal_commas_and_dotted_dates():
     assert encoder.target_of(table_of(**cells, label=label)).tolist() == [0.5, 2, None, None]
     with pytest.raises(ValueError, match="'soon' in line 2, where the model needs a date such as"):
         encoder.transform(table_of(x=["1,5"], when=["soon"]))
-    with pytest.raises(ValueError, match=r"'1\.234,5' .* a number such as 1,5"):
-        encoder.transform(table_of(x=["1.234,5"], when=[""]))
+    assert encoder.transform(table_of(x=["1.234,5"], when=[""]))[0, 0] == 1234.5
+    with pytest.raises(ValueError, match=r"'2\.5' .* a number such as 1,5 \(--decimal \. reads it"):
+        encoder.transform(table_of(x=["2.5"], when=[""]))
+    plain = fit_encoder(table_of(x=["1", "2"], label=["a", "b"]), target="label")
+    with pytest.raises(ValueError, match=r"'2,5' .* needs a number \(--decimal , reads it\)"):
+        plain.transform(table_of(x=["2,5"]))
+
+
+def test_the_decimal_mark_of_a_table():
+    """It decides what no cell shows; cells that show the contrary are read as they are."""
+    cells = {"x": ["950", "1.200", "12.000", ""], "y": ["2.5", "1.200", "3", "4"]}
+    table = replace(table_of(**cells, label=["1.000", "2", "", ""]), decimal=",")
+    encoder = again(fit_encoder(table, target="label"))
+    np.testing.assert_array_equal(
+        encoder.transform(table), [[950, 0, 2.5], [1200, 0, 1.2], [12000, 0, 3], [1200, 1, 4]]
+    )
+    assert encoder.target_of(table).tolist() == [1000, 2, None, None]
+    assert encoder.decimal == {"x": ","}
+    other = encoder.with_decimal(".")
+    assert other.decimal == {"x": ".", "y": "."}
+    np.testing.assert_array_equal(
+        other.transform(table_of(x=["1,200.5"], y=["3"])), [[1200.5, 0, 3]]
+    )
+    points = replace(table_of(x=["1,200", "3", "2"], label=["a", "b", ""]), decimal=".")
+    assert fit_encoder(points, target="label").transform(points).ravel().tolist() == [1200, 3, 2]
+
+
+def test_texts_that_look_like_numbers_are_noted():
+    label = ["a", "b", *[""] * 28]
+    cells = {
+        "share": ["3,5 %", "4 %", "1,25 %"] * 10,
+        "price": [f"€ {i},50" for i in range(30)],
+        "some": ["3,5", "none at all", "4,5"] * 10,
+        "few": ["3,5", "low", "high"] * 10,
+        "name": ["a, b", "c", "d"] * 10,
+    }
+    encoder = fit_encoder(table_of(**cells, label=label), target="label")
+    share, price, some = encoder.notes
+    assert share.startswith("column 'share' is not read as numbers, although cells such as '3,5 %'")
+    assert "pass --decimal , or --decimal . for the decimal mark" in share
+    assert "'price' differ, like names of rows: left out" in price
+    assert "such as '€ 0,50' look like them" in price
+    assert some.startswith("column 'some' is not read as numbers")
+    chosen = fit_encoder(
+        table_of(**cells, label=label), target="label", categorical_columns=list(cells)
+    )
+    assert chosen.notes == []
 
 
 def test_the_columns_of_the_file_are_listed(tmp_path):

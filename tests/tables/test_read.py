@@ -52,6 +52,38 @@ def test_byte_order_mark_other_line_ends_and_packed_files(tmp_path):
     check_rows(read_table(write(tmp_path / "e.csv", CSV, "utf-16"), encoding="utf-16"))
 
 
+GERMAN = "preis;einwohner;ort\n3,5;950;a\n1.623,50;1.200;b\n;12.000;c\n"
+
+
+def test_the_decimal_mark_of_a_file(tmp_path):
+    """A column that needs decimal commas decides for the columns that show nothing."""
+    prices, people = [3.5, 1623.5, np.nan], [950.0, 1200.0, 12000.0]
+    for name, delimiter in (("a.csv", ";"), ("a.tsv", "\t")):
+        table = read_table(write(tmp_path / name, GERMAN.replace(";", delimiter)))
+        assert table.decimal == ","
+        np.testing.assert_array_equal(table.columns["preis"], prices)
+        np.testing.assert_array_equal(table.columns["einwohner"], people)
+    path = tmp_path / "a.csv"
+    points = read_table(path, decimal=".")
+    np.testing.assert_array_equal(points.columns["einwohner"], [950.0, 1.2, 12.0])
+    assert points.columns["preis"].tolist() == ["3,5", "1.623,50", None]
+    named = read_table(path, decimal={"preis": ","})
+    assert named.decimal is None
+    np.testing.assert_array_equal(named.columns["preis"], prices)
+    np.testing.assert_array_equal(named.columns["einwohner"], [950.0, 1.2, 12.0])
+    assert read_table(path, as_text=["preis"]).decimal is None
+    # Another column shows a decimal point: each is read by itself.
+    mixed = read_table(write(path, GERMAN.replace("12.000", "12.5")))
+    assert mixed.decimal is None
+    assert mixed.columns["preis"].dtype == object
+    np.testing.assert_array_equal(mixed.columns["einwohner"], [950.0, 1.2, 12.5])
+    # Without a decimal mark that is known, "1,200" may be one number or the other.
+    path = write(path, 'x,y\n"1,200",1\n"3,000",2\n')
+    assert read_table(path).columns["x"].dtype == object
+    assert read_table(path, decimal=".").columns["x"].tolist() == [1200.0, 3000.0]
+    assert read_table(path, decimal=",").columns["x"].tolist() == [1.2, 3.0]
+
+
 def test_codes_lose_nothing_when_texts_come_late(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_module, "_PORTION", 10)
     monkeypatch.setattr(delimited_module, "_SAMPLE", 5)
@@ -376,6 +408,13 @@ def test_bad_arrow_files(tmp_path):
     with pytest.raises(ValueError, match=r"column 'b' .*--drop b"):
         read_table(tmp_path / "c.parquet")
     assert list(read_table(tmp_path / "c.parquet", drop=["b"]).columns) == ["a"]
+    for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 2)):
+        rows = pa.array([[1.0, 2.0]], kind)
+        parquet.write_table(pa.table({"a": [1], "b": rows}), tmp_path / "d.parquet")
+        with pytest.raises(
+            ValueError, match=r"column 'b' .* a column of its own, .*\.npz.*--drop b"
+        ):
+            read_table(tmp_path / "d.parquet")
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

@@ -104,16 +104,20 @@ class _Finite:
         """Apply the rule of a class to what is stored of an object."""
         before = self._required, self._exempt
         self._required, self._exempt = True, getattr(cls, "MAY_BE_NAN", ())
-        yield
-        self._required, self._exempt = before
+        try:
+            yield
+        finally:
+            self._required, self._exempt = before
 
     @contextmanager
     def at(self, name: Any) -> Iterator[None]:
         """Apply the rule of a field, or of a key of a dict."""
         before = self._required
         self._required = before and not (isinstance(name, str) and name in self._exempt)
-        yield
-        self._required = before
+        try:
+            yield
+        finally:
+            self._required = before
 
     def check(self, array: np.ndarray) -> None:
         """Refuse an array that is not finite and must be."""

@@ -181,9 +181,10 @@ def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUni
     if _is_ordinary(largest):
         return RowUnits(0, origin)
     if not any_scale:
+        size = "small" if largest < 1.0 else "large"
         refuse(
-            f"holds values up to {largest:.1e}, and the kernel, its gamma or a bandwidth is given "
-            "for rows of another scale"
+            f"holds values up to {largest:.1e}, too {size} for this kernel or for a gamma or "
+            "bandwidth that is given as a number"
         )
     return RowUnits(_exponent(largest), origin)
 

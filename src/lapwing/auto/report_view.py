@@ -33,7 +33,7 @@ _STYLE = """
  white-space: normal; }
 .lapwing-report .number { text-align: right; white-space: nowrap; }
 .lapwing-report .bar { display: block; height: 0.3em; background: rgb(128 128 128 / 0.25);
- border-radius: 2px; min-width: 3.5em; }
+ border-radius: 2px; min-width: 2.2em; }
 .lapwing-report .bar i { display: block; height: 100%; background: #2b83ba; border-radius: 2px; }
 .lapwing-report ul { margin: 0.3em 0; padding-left: 1.2em; overflow-wrap: anywhere; }
 .lapwing-report summary { cursor: pointer; }
@@ -52,14 +52,16 @@ def short_text(report: SelectionReport) -> str:
 
 
 def long_text(report: SelectionReport) -> str:
-    """Return the reason, the best candidate of each family, and the notes."""
-    lines = [*_wrap(report.reason), "", f"{'family':<12}{report.metric:>10}  agreement  share"]
+    """Return the reason, the best candidate of each family, the blend, and the notes."""
+    metric = report.metric
+    lines = [*_wrap(report.reason), "", f"{'family':<12}{metric:>10}  agreement  combined  share"]
     for family, best, share in _families(report):
-        score = score_text(report.metric, best["score"])
-        agreement = score_text(report.metric, best["agreement"])
-        lines.append(f"{_printable(family):<12}{score:>10}{agreement:>11}{100 * share:>5.0f} %")
+        names = ("score", "agreement", "steadied")
+        score, agreement, combined = (score_text(metric, best[name]) for name in names)
+        cells = f"{score:>10}{agreement:>11}{combined:>10}{100 * share:>5.0f} %"
+        lines.append(f"{_printable(family):<12}{cells}")
         lines += _wrap(settings_text(best["settings"]), "    ")
-    lines.append("")
+    lines += [f"{'blend':<12}{score_text(metric, report.score):>10}", ""]
     for message in [*report.warnings, *_later(report)]:
         lines += _wrap(f"Note: {message}.", "", "  ")
     return "\n".join(lines).rstrip()
@@ -86,14 +88,16 @@ def _family_table(report: SelectionReport) -> str:
         f"<tr><td><b>{_escape(family)}</b><br>"
         f"{_escape(DESCRIPTIONS.get(family, ''))}<br>"
         f'<span class="faint">{_escape(settings_text(best["settings"]))}</span></td>'
-        + _number(score_text(report.metric, best["score"], best["spread"]))
+        + _number(score_text(report.metric, best["score"]))
         + _number(score_text(report.metric, best["agreement"]))
+        + _number(score_text(report.metric, best["steadied"]))
         + _share_cell(share)
         + "</tr>"
         for family, best, share in _families(report)
     ]
     heads = "<th>family and its best settings</th>" + "".join(
-        f'<th class="number">{_escape(name)}</th>' for name in (report.metric, "agreement", "share")
+        f'<th class="number">{_escape(name)}</th>'
+        for name in (report.metric, "agreement", "combined", "share")
     )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -104,12 +108,13 @@ def _candidate_table(report: SelectionReport) -> str:
     rows = [
         f"<tr><td>{_escape(one['family'])}</td><td>{_escape(settings_text(one['settings']))}</td>"
         + _number(score_text(report.metric, one["score"], one["spread"]))
+        + _number(score_text(report.metric, one["steadied"]))
         + _number(f"{100 * one['weight']:.0f} %")
         + "</tr>"
         for one in order
     ]
     heads = "<th>family</th><th>settings</th>" + "".join(
-        f'<th class="number">{_escape(name)}</th>' for name in (report.metric, "share")
+        f'<th class="number">{_escape(name)}</th>' for name in (report.metric, "combined", "share")
     )
     return (
         f"<details><summary>All {len(rows)} candidates</summary><table><thead><tr>{heads}</tr>"

@@ -104,32 +104,40 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
         )
     if all(candidate.supervised for candidate in selected.candidates):
         return text
-    return f"{text} {_compare(metric, selected, chosen)}"
+    return f"{text} {_compare(metric, selected)}"
 
 
-def _compare(metric: str, selected: Selected, chosen: str) -> str:
-    """Return how good models are that use unlabelled rows, and ones that do not."""
+def _compare(metric: str, selected: Selected) -> str:
+    """Return how good models are that use unlabelled rows, and ones that do not, and their share.
+
+    The scores are those of the column "combined" of the tables.
+    """
     other = best_of([c for c in selected.candidates if not c.supervised])
     supervised = best_supervised(selected.candidates)
     gap, lead = other.score - supervised.score, LEAD * supervised.spread
     size = score_text(metric, lead).replace(" %", " points")
     text = (
         "A model is scored by its held-out labels and by how well its versions, fitted to "
-        "different labels, agree on unlabelled rows. The best model that uses unlabelled rows "
-        f"scores {score_text(metric, other.score)}, the best one that does not "
+        "different labels, agree on unlabelled rows, combined. The best model that uses unlabelled "
+        f"rows scores {score_text(metric, other.score)}, the best one that does not "
         f"{score_text(metric, supervised.score)}."
     )
-    if gap > lead:
-        end = "so unlabelled rows are used"
-        if chosen == SUPERVISED:
-            end = "so unlabelled rows are used as well"
-        return f"{text} The difference is larger than the standard error ({size}), {end}."
-    if gap <= 0.0 and chosen == SUPERVISED:
-        return f"{text} So unlabelled rows do not help here."
-    end = "the models share the decision"
-    if chosen == SUPERVISED:
-        end = "the simpler models, without them, count more"
-    return f"{text} The difference is within the standard error ({size}), so {end}."
+    found = "The first is not better than the second"
+    if gap > 0.0:
+        side = "larger than" if gap > lead else "within"
+        found = f"The difference is {side} the standard error ({size})"
+    return f"{text} {found}{_outcome(selected.shares, gap > 0.0)}."
+
+
+def _outcome(shares: dict[str, float], better: bool) -> str:
+    """Return what the models that use unlabelled rows have in the prediction; for a sentence."""
+    share = 1.0 - shares.get(SUPERVISED, 0.0)
+    if share < 0.005:
+        return ", and unlabelled rows are not used"
+    if share > 0.995:
+        return ", and only models that use unlabelled rows are used"
+    join = ", so" if better else ", but close enough to count:"
+    return f"{join} models that use unlabelled rows have {100 * share:.0f} % of the prediction"
 
 
 def notes(
@@ -140,7 +148,7 @@ def notes(
     if method == "auto" and _hurt(selected):
         found.append(
             "unlabelled rows hurt here: every model that uses them is clearly worse than the best "
-            "supervised model, which has the largest share"
+            "supervised model"
         )
     found += unreached(reach)
     if labels.codes is not None and targets.classes is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from .. import __version__
 from . import demo, fit, predict, report, suggest
@@ -28,15 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         process with 2, as argparse does. Errors are printed to the error stream, and with
         ``--json`` also as an object to the standard output.
     """
-    parser = argparse.ArgumentParser(
-        prog="lapwing",
-        description="Semi-supervised learning from few labels and many unlabelled rows.",
-    )
-    parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for command in (fit, predict, suggest, report, demo):
-        command.add_command(commands)
-    arguments = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = _parser().parse_args(words)
+    except _UsageError as error:
+        if any(map(_is_json, words)):
+            command = next((word for word in words if not word.startswith("-")), None)
+            print_json({"command": command, "error": str(error)})
+        argparse.ArgumentParser.error(error.parser, str(error))
     try:
         return arguments.run(arguments)
     except KeyboardInterrupt:
@@ -50,6 +50,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(arguments, "json", False):
             print_json({"command": arguments.command, "error": message})
         return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="lapwing",
+        description="Semi-supervised learning from few labels and many unlabelled rows.",
+    )
+    parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    for command in (fit, predict, suggest, report, demo):
+        command.add_command(commands)
+    return parser
+
+
+class _UsageError(Exception):
+    """Invalid arguments, and the parser that refused them."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(message)
+        self.parser = parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Leaves it to `main` to print what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(self, message)
+
+
+def _is_json(word: str) -> bool:
+    """Return whether a word is the option ``--json``, of which argparse accepts any beginning."""
+    return len(word) > 2 and "--json".startswith(word)
 
 
 def _message(error: Exception) -> str:

@@ -97,6 +97,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table and write the picture; return the exit code."""
     if arguments.write_csv is not None:
         check_out(arguments.write_csv, option="--write-csv")
+        if arguments.write_csv.exists():
+            raise ValueError(
+                f"--write-csv {arguments.write_csv}: there is such a file, and it is not "
+                "replaced: give another name, or delete it first"
+            )
         write_text(arguments.write_csv, demo_csv())
         print(
             f"{N_ROWS} rows, {N_LABELLED} of them labelled: {arguments.write_csv}\n"

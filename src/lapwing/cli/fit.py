@@ -29,6 +29,7 @@ _DEFAULTS: dict[str, Any] = {
     "task": "auto",
     "method": "auto",
     "encoding": "utf-8",
+    "decimal": None,
     "memory_limit": None,
     "seed": 0,
     "text_columns": [],
@@ -129,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         "classes": plain(getattr(model, "classes_", None)),
         **_held_out_recall(model),
         "seconds": round(time.perf_counter() - started, 3),
-        "notes": [*_notes(data), *messages],
+        "notes": [*_notes(data, arguments.decimal), *messages],
         "report": model.report_.to_dict(),
     }
     if arguments.json:
@@ -149,6 +150,7 @@ def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
         encoding=arguments.encoding,
         as_text=[target, id, *texts, *categories],
         drop=arguments.drop,
+        decimal=arguments.decimal,
     )
     encoder = fit_encoder(
         table,
@@ -245,9 +247,11 @@ def command_line(arguments: argparse.Namespace) -> str:
     return shlex.join([*words, "--out", str(arguments.out)])
 
 
-def _notes(data: TrainingTable) -> list[str]:
+def _notes(data: TrainingTable, decimal: str | None) -> list[str]:
     """Return what the user should know about the table."""
     notes = list(data.encoder.notes)
+    if data.table.decimal != decimal:
+        notes.append("commas are read as decimal marks: pass --decimal . if points are")
     if data.n_labelled == data.table.n_rows:
         notes.append("all rows have a label: there are no unlabelled rows to learn from")
     if len(set(data.ids)) < len(data.ids):

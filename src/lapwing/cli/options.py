@@ -25,6 +25,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         help="encoding of a text file, such as latin-1 (utf-8)",
     )
     parser.add_argument(
+        "--decimal",
+        choices=(".", ","),
+        help="decimal mark of numbers (that of the first rows, or of the rows of the fit); the "
+        "other one may stand between thousands",
+    )
+    parser.add_argument(
         "--memory-limit",
         type=_size,
         metavar="SIZE",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arrays.archive import plain
-from ..tables.table import number_or_none
+from ..tables.numerals import number_or_none
 
 #: What formulas begin with, also in the wide letters of East Asian programs, and what spreadsheets
 #: skip before them.

@@ -56,12 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
             "--proba and --reject need classes, and this model is a regressor, which has no "
             "probabilities: leave them out"
         )
+    if arguments.decimal is not None:
+        encoder = encoder.with_decimal(arguments.decimal)
     table = read_table(
         arguments.data,
         memory_limit=arguments.memory_limit,
         encoding=arguments.encoding,
         as_text=encoder.as_text,
         only=encoder.names,
+        decimal=encoder.decimal,
     )
     id_header = encoder.id if encoder.id in table.columns else "row"
     columns = _predictions(model, encoder.transform(table), arguments)

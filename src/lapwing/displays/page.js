@@ -9,6 +9,7 @@ const dark = () => ROOT.dataset.theme === "dark";
 const tint = i => dark() && PALE[D.palette[i % D.palette.length]] || D.palette[i % D.palette.length];
 const short = x => x === null || x === undefined ? "–" : String(Number(x.toPrecision(3)));
 const many = n => n.toLocaleString("en");
+const prose = text => text.replace(/(?<=\d) (?=%)/g, "\u00a0");  // "56 %" stays on one line
 const counted = (n, one, more) => many(n) + " " + (n === 1 ? one : more);
 
 function make(tag, options, ...children) {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import mmap
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,6 +134,8 @@ def given_rows(model: Any) -> Any:
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one weight per row, zero or of a size with which solvers can compute."""
+    if sample_weight is not None and _are_zero(np.asarray(sample_weight)):
+        refuse_zero_weights()  # scikit-learn has a message of its own
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
@@ -142,6 +144,10 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
         raise ValueError("sample_weight must not be negative")
     check_weight_range("sample_weight", weights)
     return weights
+
+
+def _are_zero(weights: np.ndarray) -> bool:
+    return weights.size > 0 and weights.dtype.kind in "biuf" and not weights.any()
 
 
 def _shares_memory(X: Any, given: Any) -> bool:
@@ -163,6 +169,14 @@ def _is_mapped(X: Any) -> bool:
     while isinstance(X, np.ndarray):
         X = X.base
     return isinstance(X, mmap.mmap)
+
+
+def refuse_zero_weights() -> NoReturn:
+    """Raise the error for labelled rows none of which counts."""
+    raise ValueError(
+        "sample_weight is zero for every labelled row, so that no label counts: give labelled rows "
+        "positive weights, or leave sample_weight out"
+    )
 
 
 def check_weight_range(name: str, weights: np.ndarray) -> None:

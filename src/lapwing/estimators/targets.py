@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from ..arrays.row_units import ORDINARY
 from ..messages import warn
 from .labels import check_new_classes, encode_classes, labelled_rows, listed
-from .rows import check_weight_range, check_weights
+from .rows import check_weight_range, check_weights, refuse_zero_weights
 
 #: Smallest deviation of quantities from their level whose square is a normal number.
 _LEAST_SPREAD = 1e-150
@@ -107,6 +107,8 @@ def class_targets(
     values, labelled = labelled_rows(y, unlabeled)
     _check_length(values, X)
     row_weights = check_weights(sample_weight, X)
+    if labelled.any() and not row_weights[labelled].any():
+        refuse_zero_weights()
     classes = encode_classes(values, labelled, unlabeled)
     given = np.full(len(values), -1)
     given[labelled] = np.searchsorted(classes, values[labelled].astype(classes.dtype))
@@ -145,11 +147,12 @@ def quantity_targets(
     given = numeric_targets(y, unlabeled)
     _check_length(given, X)
     row_weights = check_weights(sample_weight, X)
-    index = np.flatnonzero(~np.isnan(given) & (row_weights > 0))
-    if len(index) == 0:
-        raise ValueError(
-            "no row has a target and a positive weight: give the target of at least one row"
-        )
+    labelled = ~np.isnan(given)
+    if not labelled.any():
+        raise ValueError("no row has a target: give the target of at least one row")
+    if not row_weights[labelled].any():
+        refuse_zero_weights()
+    index = np.flatnonzero(labelled & (row_weights > 0))
     known, weights = given[index], row_weights[index]
     level, scale = _level_and_scale(known, weights, centred=centred)
     values = ((known - level) / scale)[:, None]

@@ -200,7 +200,7 @@ def _grid_problem(
     pairs, l = list(product(ambient, manifold)), len(targets.index)
     if _too_few_labels(settings.cv, targets):
         pair = _nearest(pairs, usual)
-        _warn_of_fallback(settings, pair)
+        _warn_of_fallback(settings, targets, pair)
         return GridProblem(X, targets, loss, [pair], [], [], False)
     closed = settings.cv is None and loss.is_quadratic
     folds = [(np.arange(l), np.arange(l))]
@@ -241,13 +241,14 @@ def _nearest(pairs: list[tuple[float, float]], usual: tuple[float, float]) -> tu
     return min(pairs, key=distance)
 
 
-def _warn_of_fallback(settings: Any, pair: tuple[float, float]) -> None:
+def _warn_of_fallback(settings: Any, targets: Targets, pair: tuple[float, float]) -> None:
     plain = type(settings).__name__.removesuffix("CV")
+    reason = "no class has two labels" if targets.classes is not None else "one row has a target"
     warn(
-        "no class has two labels (or there is one target), so no label can be held out and "
-        f"nothing is compared: reg_ambient={pair[0]:g} and reg_manifold={pair[1]:g} are used, the "
-        f"values of the grid next to the defaults of {plain}, with the first gamma and the first "
-        "graph. Label more rows"
+        f"{reason}, so no label can be held out and nothing is compared: "
+        f"reg_ambient={pair[0]:g} and reg_manifold={pair[1]:g} are used, the values of the grid "
+        f"next to the defaults of {plain}, with the first gamma and the first graph. Label more "
+        "rows"
     )
 
 

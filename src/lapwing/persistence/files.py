@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays.archive import ModelFileError, read_archive, write_archive
 from ..arrays.memory import memory_budget
 from ..arrays.packing import expect, pack, unpack
-from ..estimators.model import Model
+from ..estimators.base import Model
 from ..version import __version__
 from .types import known_types
 

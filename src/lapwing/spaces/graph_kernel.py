@@ -107,6 +107,13 @@ def graph_kernel(S: Operator, label_precision: np.ndarray, mu: float, *, dense: 
     if not dense:
         return InverseOperator(precision, precision.diagonal())
     P = precision @ np.eye(n)
+    # The mean of Λ bounds the smallest eigenvalue, that of functions which S does not penalise.
+    if label_precision.mean() < np.finfo(float).eps * np.diag(P).max():
+        raise ValueError(
+            f"the labels weigh {label_precision.max():.1e}, too little beside the edges of the "
+            "graph, whose kernel is singular to working precision: raise sample_weight or "
+            "reg_labeled, or lower reg_manifold"
+        )
     # Scaled to a unit diagonal, the matrix is conditioned like S alone, whatever Λ is.
     scale = 1.0 / np.sqrt(np.diag(P))
     P *= scale

@@ -95,9 +95,15 @@ def _convert(column: Any, name: str, source: str, as_text: bool) -> np.ndarray:
     if types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):
+        remedy = f"leave it out with --drop {name[:60]}"
+        if is_any(types.is_list, types.is_large_list, types.is_fixed_size_list):
+            remedy = (
+                "store each of its entries as a column of its own, or all rows as the array X of "
+                f"an .npz file with the targets as y; {remedy}, otherwise"
+            )
         raise ValueError(
             f"column {quoted(name)} of {source} contains {column.type}, which is neither number "
-            f"nor text: leave it out with --drop {name[:60]}"
+            f"nor text: {remedy}"
         )
     cells = np.empty(len(column), dtype=object)
     cells[:] = [

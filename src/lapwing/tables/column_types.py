@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
-from .table import Table, as_texts, have_decimal_commas, number_or_none, quoted
+from .numerals import NAMES, NOTATIONS, looks_like_number, notation
+from .table import Table, as_texts, quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
@@ -47,12 +48,13 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
     Raises
     ------
     ValueError
-        If nearly all cells are numbers and some are not, or if numbers have a decimal comma.
+        If nearly all cells are numbers and some are not, or if the commas of numbers may be decimal
+        marks as well as between thousands.
     """
-    column = table.columns[name]
-    if forced is None and column.dtype != object:
-        return _number(table, name, "number")
-    texts = [text for text in as_texts(column) if text is not None]
+    cells = table.columns[name]
+    if forced is None and cells.dtype != object:
+        return _number(table, name, NAMES[table.decimal])
+    texts = [text for text in as_texts(cells) if text is not None]
     if not texts:
         return None, f"column {quoted(name)} is empty: left out"
     n_missing = table.n_rows - len(texts)
@@ -62,26 +64,19 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
     reading = None if forced else _reading(table, name, counts)
     if reading is not None:
         return _number(table, name, reading)
-    if forced == "text" or (forced is None and _has_sentences(counts)):
-        words = _text(name, texts)
-        if words is not None or forced:
-            return words, None if words else f"column {quoted(name)} contains no words: left out"
-    elif forced is None and len(counts) == len(texts) >= _NAMES:
-        return None, (
-            f"all texts of column {quoted(name)} differ, like names of rows: left out; "
-            "--text-columns or --categorical-columns keeps it"
-        )
-    return _category(name, counts, n_missing > 0)
+    column, note = _words_or_category(name, texts, n_missing > 0, forced)
+    hint = None if forced else _hint(name, counts)
+    return column, "; ".join(filter(None, (note, hint))) or None
 
 
 def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
     """Return how texts can be read as numbers, or None if they cannot."""
+    found = notation(counts, table.decimal)
+    if found is not None:
+        return found
     total = counts.total()
-    other = {text for text in counts if number_or_none(text) is None}
-    if not other:
-        return "number"
-    if have_decimal_commas(counts):
-        return "decimal comma"
+    read = NOTATIONS[NAMES[table.decimal]]
+    other = {text for text in counts if read(text) is None}
     n_other = sum(counts[text] for text in other)
     if total - n_other > _MOSTLY * total:
         raise ValueError(_not_numbers(table, name, other, n_other))
@@ -93,10 +88,40 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
     if commas and commas + total - n_other > _MOSTLY * total:
         raise ValueError(
             f"column {quoted(name)} of {table.source} seems to contain numbers with commas, as "
-            "decimal marks or between thousands: write them with a decimal point and no commas, or "
-            "name the column in --text-columns or --categorical-columns"
+            "decimal marks or between thousands: write all of them alike and pass --decimal , or "
+            "--decimal . for the decimal mark, or name the column in --text-columns or "
+            "--categorical-columns"
         )
     return None
+
+
+def _hint(name: str, counts: Counter[str]) -> str | None:
+    """Return a note about texts most of which may be numbers in another notation, or None."""
+    alike = [text for text in counts if looks_like_number(text)]
+    if 2 * sum(counts[text] for text in alike) <= counts.total():
+        return None
+    return (
+        f"column {quoted(name)} is not read as numbers, although cells such as {quoted(alike[0])} "
+        "look like them: if they are, write numbers only, without units, and pass --decimal , or "
+        "--decimal . for the decimal mark"
+    )
+
+
+def _words_or_category(
+    name: str, texts: list[str], has_missing: bool, forced: str | None
+) -> Inferred:
+    """Return what a column of texts that are no numbers becomes, and a note about it."""
+    counts = Counter(texts)
+    if forced == "text" or (forced is None and _has_sentences(counts)):
+        words = _text(name, texts)
+        if words is not None or forced:
+            return words, None if words else f"column {quoted(name)} contains no words: left out"
+    elif forced is None and len(counts) == len(texts) >= _NAMES:
+        return None, (
+            f"all texts of column {quoted(name)} differ, like names of rows: left out; "
+            "--text-columns or --categorical-columns keeps it"
+        )
+    return _category(name, counts, has_missing)
 
 
 def _not_numbers(table: Table, name: str, other: set[str], n_other: int) -> str:
@@ -129,7 +154,7 @@ def _number(table: Table, name: str, reading: str) -> Inferred:
         return None, f"column {quoted(name)} is empty: left out"
     if not missing and known.min() == known.max():
         return None, f"column {quoted(name)} is {known[0]:g} in all rows: left out"
-    if reading == "number" and len(values) >= _NAMES and (np.diff(values) == 1).all():
+    if reading in NOTATIONS and len(values) >= _NAMES and (np.diff(values) == 1).all():
         return None, f"column {quoted(name)} counts the rows: left out"
     return NumberColumn(name, reading, float(np.median(known)), missing), None
 

@@ -17,8 +17,9 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..arrays.packing import expect
+from .numerals import NOTATIONS, decimal_mark
 from .stored import from_stored
-from .table import Table, as_texts, comma_number_or_none, number_or_none, quoted
+from .table import Table, as_texts, quoted
 
 #: Texts of a yes-or-no column, in lower case.
 BOOLEANS = {
@@ -55,8 +56,9 @@ def days(text: str) -> float | None:
 
 #: How texts can be read as numbers: the function of a text, and what it accepts.
 READINGS = {
-    "number": (number_or_none, "a number"),
-    "decimal comma": (comma_number_or_none, "a number such as 1,5"),
+    "number": (NOTATIONS["number"], "a number"),
+    "decimal comma": (NOTATIONS["decimal comma"], "a number such as 1,5"),
+    "decimal point": (NOTATIONS["decimal point"], "a number such as 1.5"),
     "date": (days, "a date such as 2024-01-31 or 31.01.2024"),
     "boolean": (lambda text: BOOLEANS.get(text.lower()), "yes or no"),
 }
@@ -79,7 +81,10 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
                 continue
             number = read(text)
             if number is None:
-                raise _bad_cell(table, name, row, quoted(text), f"where the model needs {expected}")
+                mark = decimal_mark([text]) if reading in NOTATIONS else None
+                problem = f"where the model needs {expected}"
+                problem += f" (--decimal {mark} reads it)" if mark else ""
+                raise _bad_cell(table, name, row, quoted(text), problem)
             numbers[row] = number
     else:
         numbers[:] = column

@@ -12,7 +12,7 @@ import gzip
 import itertools
 import threading
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from .lines import Lines, bad_encoding, check_encoding, open_text, unpacked_size
-from .table import MISSING_MARKS, MemoryCheck, Table, select_columns
+from .numerals import decimal_mark, number_with
+from .table import MISSING_MARKS, MemoryCheck, Table, is_missing, select_columns
 
 DELIMITERS = ",;\t|"
+#: The decimal mark of all columns, or those of some columns by name, or None if it is not known.
+Decimal = str | Mapping[str, str] | None
 #: A line of the file and the cells of the row that ends there.
 _Row = tuple[int, list[str]]
 #: Number of lines, and of characters in them, that are inspected before anything is read.
@@ -39,12 +42,17 @@ _NUMBER_BYTES, _TEXT_BYTES = 16, 64
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the first rows show: delimiter, columns, and bytes per row in the file and in memory."""
+    """What the first rows show: delimiter, columns, and bytes per row in the file and in memory.
+
+    `marks` has the decimal mark of each column; `decimal` is the one of all columns, or None.
+    """
 
     delimiter: str
     names: list[str]
     selected: set[str]
     texts: set[str]
+    decimal: str | None
+    marks: Mapping[str, str | None]
     row_bytes: float
     row_memory: float
 
@@ -56,12 +64,13 @@ def read_delimited(
     drop: Collection[str],
     only: Collection[str] | None,
     encoding: str,
+    decimal: Decimal,
 ) -> Table:
     """Read a text file; see `read_table`."""
     check_encoding(encoding)
     try:
         with _long_cells():
-            layout = _inspect(path, encoding, drop, only, check_memory)
+            layout = _inspect(path, encoding, as_text, drop, only, check_memory, decimal)
             rows = int(unpacked_size(path) / layout.row_bytes)
             check_memory(rows, len(layout.names), rows * layout.row_memory)
             texts = layout.texts | set(as_text)
@@ -72,7 +81,8 @@ def read_delimited(
         raise ValueError(bad_encoding(path, encoding)) from None
     except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path.name} cannot be read: {error}") from None
-    return Table(path.name, len(lines), columns, lines=lines, names=tuple(layout.names))
+    names = tuple(layout.names)
+    return Table(path.name, len(lines), columns, lines=lines, names=names, decimal=layout.decimal)
 
 
 @contextmanager
@@ -92,9 +102,11 @@ def _long_cells() -> Iterator[None]:
 def _inspect(
     path: Path,
     encoding: str,
+    as_text: Collection[str],
     drop: Collection[str],
     only: Collection[str] | None,
     check_memory: MemoryCheck,
+    decimal: Decimal,
 ) -> _Layout:
     with open_text(path, encoding) as file:
         lines = list(_first_lines(Lines(file, path.name, check_memory)))
@@ -110,17 +122,22 @@ def _inspect(
     if len(rows) == 1:
         raise ValueError(f"{path.name} has a line of names and no rows: add at least one row")
     sample = [row for row in rows[1:] if len(row) == len(names)]
+    by_column = zip(names, zip(*sample, strict=True), strict=bool(sample))
+    columns = {name: cells for name, cells in by_column if name in selected}
+    if decimal is None:
+        decimal = _sniff_decimal(cells for name, cells in columns.items() if name not in as_text)
+    marks = decimal if isinstance(decimal, Mapping) else dict.fromkeys(names, decimal)
     texts, memory = set(), 0.0
-    for name, cells in zip(names, zip(*sample, strict=True), strict=bool(sample)):
-        if name not in selected:
-            continue
-        if as_floats(cells) is not None:
+    for name, cells in columns.items():
+        if as_floats(cells, marks.get(name)) is not None:
             memory += _NUMBER_BYTES
         else:
             texts.add(name)
             memory += _TEXT_BYTES + sum(map(len, cells)) / len(cells)
     size = sum(len(line.encode("utf-8", "replace")) for line in lines) / len(rows)
-    return _Layout(delimiter, names, selected, texts, max(size, 1.0), max(memory, 8.0))
+    one_mark = None if isinstance(decimal, Mapping) else decimal
+    sizes = max(size, 1.0), max(memory, 8.0)
+    return _Layout(delimiter, names, selected, texts, one_mark, marks, *sizes)
 
 
 def _first_lines(lines: Lines) -> Iterator[str]:
@@ -146,6 +163,18 @@ def _sniff(lines: list[str]) -> str:
     return max(DELIMITERS, key=merit)
 
 
+def _sniff_decimal(columns: Iterable[Sequence[str]]) -> str | None:
+    """Return a comma if the numbers of a column need it as decimal mark and no other a point.
+
+    Then "1.234" in other columns is a number of thousands.
+    """
+    known = [[cell for cell in cells if not is_missing(cell)] for cells in columns]
+    with_commas = (cells for cells in known if any("," in cell for cell in cells))
+    if not any(decimal_mark(cells) == "," for cells in with_commas):
+        return None
+    return None if any(decimal_mark(cells) == "." for cells in known) else ","
+
+
 # ---------------------------------------------------------------- reading
 
 
@@ -169,7 +198,7 @@ def _read(
         for name, cells in zip(layout.names, by_column, strict=True):
             if name not in parts:
                 continue
-            numbers = None if name in texts else as_floats(cells)
+            numbers = None if name in texts else as_floats(cells, layout.marks.get(name))
             if numbers is not None:
                 parts[name].append(numbers)
                 n_bytes += _NUMBER_BYTES * len(cells)
@@ -222,9 +251,16 @@ def _rows(path: Path, encoding: str, layout: _Layout, check_memory: MemoryCheck)
             ) from None
 
 
-def as_floats(cells: Sequence[str]) -> np.ndarray | None:
+def as_floats(cells: Sequence[str], decimal: str | None = None) -> np.ndarray | None:
     """Return cells as numbers, NaN for missing ones, or None if a cell is not a number."""
     joined = "".join(cells)
+    if decimal == "," and ("." in joined or "," in joined):
+        return _as_written(cells, decimal)
+    numbers = _as_floats(cells, joined)
+    return numbers if numbers is not None or decimal is None else _as_written(cells, decimal)
+
+
+def _as_floats(cells: Sequence[str], joined: str) -> np.ndarray | None:
     if "_" in joined or not joined.isascii():  # numpy accepts "1_000" and digits of other scripts
         return None
     try:
@@ -236,6 +272,19 @@ def as_floats(cells: Sequence[str]) -> np.ndarray | None:
         return np.array(known, dtype=np.float64)
     except ValueError:
         return None
+
+
+def _as_written(cells: Sequence[str], decimal: str) -> np.ndarray | None:
+    """Return numbers with that decimal mark, and perhaps marks between thousands."""
+    numbers = np.full(len(cells), np.nan)
+    for i, cell in enumerate(cells):
+        if is_missing(cell):
+            continue
+        number = number_with(cell, decimal)
+        if number is None:
+            return None
+        numbers[i] = number
+    return numbers
 
 
 def _texts(cells: Sequence[str], shared: dict[str, str]) -> tuple[np.ndarray, float]:

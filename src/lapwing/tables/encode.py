@@ -15,6 +15,7 @@ from scipy import sparse
 from ..arrays.packing import expect
 from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, column_from_dict, column_to_dict
+from .numerals import NAMES, NOTATIONS
 from .stored import from_stored
 from .table import Table, as_texts, listing, quoted
 from .targets import infer_targets, read_targets
@@ -78,6 +79,22 @@ class TableEncoder:
         """Columns that `read_table` must not convert to numbers."""
         texts = [column.name for column in self.columns if not isinstance(column, NumberColumn)]
         return texts + [name for name in (self.target, self.id) if name is not None]
+
+    @property
+    def decimal(self) -> dict[str, str]:
+        """Decimal marks of columns of numbers, with which `read_table` reads the same numbers."""
+        numbers = [column for column in self.columns if isinstance(column, NumberColumn)]
+        return {c.name: mark for mark in (",", ".") for c in numbers if c.reading == NAMES[mark]}
+
+    def with_decimal(self, mark: str) -> TableEncoder:
+        """Return the encoder for tables whose numbers all have that decimal mark."""
+        columns = [
+            replace(column, reading=NAMES[mark])
+            if isinstance(column, NumberColumn) and column.reading in NOTATIONS
+            else column
+            for column in self.columns
+        ]
+        return replace(self, columns=columns)
 
     @property
     def names(self) -> list[str]:
@@ -177,8 +194,9 @@ def fit_encoder(
     """Decide what every column of a table becomes.
 
     - Numbers: a missing cell becomes the median, and if the table has missing cells, a further
-      feature indicates them. Dates such as 2024-01-31 become days, yes and no (true and false)
-      become 1 and 0.
+      feature indicates them. Where the decimal mark of the table is not known, a column has decimal
+      commas if its numbers cannot be written otherwise. Dates such as 2024-01-31 become days, yes
+      and no (true and false) become 1 and 0.
     - Categories, which are few different texts: a feature of zeros and ones per value. A value
       that does not occur in the table has zeros in all of them.
     - Texts, of several words per cell: weights of words (TF-IDF), each row of length one.

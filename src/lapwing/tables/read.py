@@ -7,11 +7,12 @@ read: `delimited`, `arrow` and `matrices` know that.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from ..arrays.memory import format_size, memory_budget, require_memory
 from .arrow import read_arrow
-from .delimited import read_delimited
+from .delimited import Decimal, read_delimited
 from .lines import open_text
 from .matrices import read_npz, read_svmlight
 from .table import Table
@@ -32,6 +33,7 @@ def read_table(
     as_text: Collection[str] = (),
     drop: Collection[str] = (),
     only: Collection[str] | None = None,
+    decimal: Decimal = None,
 ) -> Table:
     """Read a table from a file; the extension of its name determines the format.
 
@@ -64,6 +66,10 @@ def read_table(
         Columns that are not read.
     only : collection of str, optional
         Columns that are read, if they exist; by default all.
+    decimal : {".", ","} or mapping from str, optional
+        Decimal mark of numbers in texts, of all columns or by column. The other mark may stand
+        between thousands. By default it is a comma in a text file of which a column shows that, and
+        none shows the contrary; `Table.decimal` says so.
 
     Returns
     -------
@@ -94,11 +100,12 @@ def read_table(
 
     file_format = _format(path, encoding)
     if file_format == "delimited":
-        return read_delimited(path, check_memory, as_text, drop, only, encoding)
+        return read_delimited(path, check_memory, as_text, drop, only, encoding, decimal)
     if size == 0:
         raise ValueError(f"{path.name} is empty: give a file with rows")
     if file_format == "arrow":
-        return read_arrow(path, check_memory, as_text, drop, only)
+        table = read_arrow(path, check_memory, as_text, drop, only)
+        return replace(table, decimal=decimal if isinstance(decimal, str) else None)
     if drop:
         raise ValueError(f"{path.name} contains a matrix: its columns have no names to drop")
     read = read_npz if file_format == "npz" else read_svmlight

@@ -7,7 +7,6 @@ there. Must not know file formats, nor how columns become features.
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -19,9 +18,6 @@ import numpy as np
 MISSING_MARKS = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 #: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
 MemoryCheck = Callable[[int, int, float], None]
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,8 @@ class Table:
         For text files, the line of the file on which each row ends.
     names : tuple of str
         Names of all columns of the file, also of those that were not read.
+    decimal : {".", ",", None}
+        Decimal mark of all numbers in texts, if one is known.
 
     Examples
     --------
@@ -60,6 +58,7 @@ class Table:
     y: np.ndarray | None = None
     lines: np.ndarray | None = None
     names: tuple[str, ...] = ()
+    decimal: str | None = None
 
     @property
     def is_matrix(self) -> bool:
@@ -132,38 +131,6 @@ def is_missing(cell: Any) -> bool:
     if isinstance(cell, str):
         return cell.strip().lower() in MISSING_MARKS
     return cell is None or bool(cell != cell)
-
-
-def number_or_none(cell: str) -> float | None:
-    """Return the number in a cell, or None if the cell is not a number."""
-    text = cell.strip()
-    # float() alone would accept "1_000" and the digits of all scripts.
-    return float(text) if _NUMBER.fullmatch(text) else None
-
-
-def comma_number_or_none(cell: str) -> float | None:
-    """Return the number in a cell whose decimal mark is a comma, or None.
-
-    Examples
-    --------
-    >>> comma_number_or_none("1,5"), comma_number_or_none("2"), comma_number_or_none("2.5")
-    (1.5, 2.0, None)
-    """
-    text = cell.strip()
-    if _DECIMAL_COMMA.fullmatch(text) and text.isascii():
-        return float(text.replace(",", "."))
-    return None if "." in text else number_or_none(text)
-
-
-def have_decimal_commas(texts: Collection[str]) -> bool:
-    """Return whether texts are numbers, some of them with a comma that must be a decimal mark.
-
-    In "1,234" it may as well stand between thousands: one text that rules that out is needed.
-    """
-    commas = [text for text in texts if "," in text]
-    if not commas or all(_THOUSANDS.fullmatch(text.strip()) for text in commas):
-        return False
-    return all(comma_number_or_none(text) is not None for text in texts)
 
 
 def plain_number(number: float) -> int | float:

@@ -10,16 +10,8 @@ import re
 
 import numpy as np
 
-from .table import (
-    MISSING_MARKS,
-    Table,
-    as_texts,
-    comma_number_or_none,
-    have_decimal_commas,
-    number_or_none,
-    plain_number,
-    quoted,
-)
+from .numerals import NOTATIONS, notation, number_or_none
+from .table import MISSING_MARKS, Table, as_texts, plain_number, quoted
 
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
@@ -56,9 +48,7 @@ def infer_targets(
     marks = {label for label in labels if label.lower() in MISSING_MARKS}
     others = labels - marks
     are_numbers = bool(others) and not any(map(_LEADING_ZERO.match, others))
-    are_numbers = are_numbers and (
-        all(number_or_none(label) is not None for label in others) or have_decimal_commas(others)
-    )
+    are_numbers = are_numbers and notation(others, table.decimal) is not None
     if are_numbers or not marks:
         return marker, are_numbers, []
     mark = repr(min(marks))
@@ -75,7 +65,7 @@ def read_targets(
         return cells
     labels = np.empty(len(cells), dtype=object)
     known = {cell for cell in cells if cell is not None and cell.lower() not in MISSING_MARKS}
-    read = comma_number_or_none if have_decimal_commas(known) else number_or_none
+    read = NOTATIONS[notation(known, table.decimal) or "number"]
     for row, cell in enumerate(cells):
         if cell is None or cell.lower() in MISSING_MARKS:
             continue

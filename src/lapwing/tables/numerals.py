@@ -1,0 +1,120 @@
+"""Numbers as texts: decimal points, decimal commas, and marks between thousands.
+
+"1.234" is a number in two notations, and only other cells, or the user, can tell which one is
+meant. Must not know columns or files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+#: The mark between thousands by the decimal mark; others are spaces and apostrophes.
+_THOUSANDS_MARKS = {".": ",", ",": "."}
+_SPACES = "'\u2019 \u00a0\u202f"
+#: A number with a mark between thousands and, or, a decimal mark; the groups are its parts.
+_WRITTEN = {
+    decimal: re.compile(
+        rf"([+-]?)([1-9]\d{{0,2}}(?:(?P<mark>[{_SPACES}{thousands}])\d{{3}})(?:(?P=mark)\d{{3}})*"
+        rf"|\d*)(?:[{decimal}](\d*))?((?:[eE][+-]?\d+)?)",
+        re.ASCII,
+    )
+    for decimal, thousands in _THOUSANDS_MARKS.items()
+}
+#: Digits and a comma, perhaps with marks between thousands, a sign, a currency or a percent sign.
+_LIKE_NUMBER = re.compile(rf"[^\w,]{{0,3}}\d[\d.{_SPACES}]*,\d+[^\w,]{{0,3}}")
+
+
+def number_or_none(cell: str) -> float | None:
+    """Return the number in a cell, or None if the cell is not a number."""
+    text = cell.strip()
+    # float() alone would accept "1_000".
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def number_with(cell: str, decimal: str) -> float | None:
+    """Return the number in a cell with that decimal mark, or None if the cell is not one.
+
+    Parameters
+    ----------
+    cell : str
+        The cell.
+    decimal : {".", ","}
+        The decimal mark. The other one, a space or an apostrophe may stand between thousands.
+
+    Examples
+    --------
+    >>> number_with("1.623,50", ","), number_with("3,5", ","), number_with("1.623", ",")
+    (1623.5, 3.5, 1623.0)
+    >>> number_with("1,623.50", "."), number_with("1.623", "."), number_with("2.5", ",")
+    (1623.5, 1.623, None)
+    """
+    text = cell.strip()
+    written = _WRITTEN[decimal].fullmatch(text)
+    if written is None:
+        return number_or_none(text) if decimal == "." or "." not in text else None
+    sign, whole, mark, fraction, exponent = written.group(1, 2, "mark", 4, 5)
+    digits = whole.replace(mark, "") if mark else whole
+    return number_or_none(f"{sign}{digits}.{fraction or ''}{exponent}")
+
+
+#: How texts are read as numbers, by the name of the notation, and its name by the decimal mark.
+NOTATIONS: dict[str, Callable[[str], float | None]] = {
+    "number": number_or_none,
+    "decimal comma": lambda text: number_with(text, ","),
+    "decimal point": lambda text: number_with(text, "."),
+}
+NAMES: dict[str | None, str] = {None: "number", ",": "decimal comma", ".": "decimal point"}
+
+
+def notation(texts: Collection[str], decimal: str | None = None) -> str | None:
+    """Return the name in `NOTATIONS` with which all texts are numbers, or None.
+
+    Parameters
+    ----------
+    texts : collection of str
+        The different cells of a column.
+    decimal : {".", ",", None}
+        The decimal mark of the file, if it is known. Texts that are no numbers with it are read as
+        they show themselves.
+
+    Examples
+    --------
+    >>> notation(["1", "2.5"]), notation(["1,5", "1.000"]), notation(["1,000"]), notation(["a"])
+    ('number', 'decimal comma', None, None)
+    >>> notation(["1.000"], ","), notation(["1,000"], "."), notation(["2.5"], ",")
+    ('decimal comma', 'decimal point', 'number')
+    """
+    for name in (NAMES[decimal], "number"):
+        if all(NOTATIONS[name](text) is not None for text in texts):
+            return name
+    mark = decimal_mark(texts)
+    return None if mark is None else NAMES[mark]
+
+
+def decimal_mark(texts: Collection[str]) -> str | None:
+    """Return the decimal mark with which all texts are numbers, if there is only one.
+
+    Examples
+    --------
+    >>> decimal_mark(["1,5", "2"]), decimal_mark(["1,234", "2"]), decimal_mark(["1,234.5"])
+    (',', None, '.')
+    """
+    able = [
+        decimal
+        for decimal in _THOUSANDS_MARKS
+        if all(number_with(text, decimal) is not None for text in texts)
+    ]
+    return able[0] if len(able) == 1 else None
+
+
+def looks_like_number(text: str) -> bool:
+    """Return whether a text may be a number with a comma in it, perhaps with a sign of a unit.
+
+    Examples
+    --------
+    >>> [looks_like_number(text) for text in ("3,5", "1.000,5 %", "€ 3,50", "a, b", "1,2 or 3")]
+    [True, True, True, False, False]
+    """
+    return _LIKE_NUMBER.fullmatch(text.strip()) is not None
