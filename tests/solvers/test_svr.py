@@ -487,6 +487,19 @@ def test_rows_that_are_free_leave_the_others_their_optimum(size, intercept):
     assert last.objective == pytest.approx(alone.objective, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_start_with_an_extreme_slope_overflows_nowhere():
+    Q, y = make_case("plain")
+    wide = Q.copy()
+    wide[-1] = wide[:, -1] = 0.0
+    wide[-1, -1] = 1e192
+    start = np.zeros(y.shape)
+    start[0], start[-1] = -1e-19, 1e-19
+    found = run(problem_of(wide, y), start=start, most=200)[-1]
+    alone = run(problem_of(Q[:-1, :-1], y[:-1]))[-1]
+    np.testing.assert_allclose(found.function.coef[:-1], alone.function.coef, atol=1e-5)
+
+
 def test_a_tolerance_below_rounding_ends_without_convergence():
     problem = problem_of(*make_case("large"), C=1e3)
     steps = list(itertools.islice(decompose(problem, tol=1e-25, cache_bytes=PLENTY), 5000))
