@@ -306,3 +306,15 @@ def test_weight_beyond_working_precision_is_refused_with_advice():
     X, y = rows()
     with pytest.raises(ValueError, match="lower C"):
         LapERLSClassifier(C=1e17, kernel="linear", n_eigenvectors=5).fit(X, y)
+
+
+def test_a_kernel_with_one_negative_direction_is_refused():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    v = X[:, :1] / np.linalg.norm(X[:, 0])
+    for least, refused in ((-1e-3, True), (-1e-9, False)):
+        K = np.eye(30) + (least - 1.0) * (v @ v.T)  # eigenvalues one, and the least
+        if refused:
+            with pytest.raises(ValueError, match=r"semi-definite .*from -0\.001 to 1"):
+                LapSVC(kernel="precomputed").fit(K, y)
+        else:
+            LapSVC(kernel="precomputed", graph=KNNGraph().fit(X)).fit(K, y)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.estimators.labels import (
+    check_new_classes,
     encode_classes,
     labelled_rows,
     look_like_classes,
@@ -132,3 +133,11 @@ def test_quantities_enter_in_units_of_their_spread(unit):
     found = quantity_targets(given, **options, centred=False)
     assert found.level == 0.0
     assert found.scale == pytest.approx(unit * np.sqrt((25 + 2 * 81 + 36) / 4))
+
+
+@pytest.mark.parametrize(
+    ("classes", "known"), [([0, 1], ["a"]), (["a", "b"], [1]), ([False, True], [2])], ids=str
+)
+def test_added_labels_of_another_type_are_refused(classes, known):
+    with pytest.raises(ValueError, match="which is of another type"):
+        check_new_classes(np.array(known), np.array(classes), -1)
