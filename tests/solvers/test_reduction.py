@@ -454,6 +454,16 @@ def test_squared_hinge_is_optimal_however_its_columns_are_solved(
             np.testing.assert_allclose(problem.lower_bound(c, b), problem.objective(c, b))
 
 
+def test_newtons_method_ends_where_no_direction_descends(monkeypatch):
+    """Labels of one class: f = 1 has no loss, and whether its rows are active is rounding."""
+    monkeypatch.setattr(label_problem_module, "_FULL_STEPS", 0)
+    y = np.ones((4, 1))
+    c, b, steps = LabelProblem(np.eye(4), np.ones(4), 0.0, SquaredHinge(), y, y[:, 0], 0.1).solve()
+    np.testing.assert_allclose(c, 0.0, atol=1e-12)
+    np.testing.assert_allclose(b, 1.0)
+    assert steps <= 3
+
+
 @pytest.mark.parametrize("ambient", [1e-4, 0.3, 100.0])
 @pytest.mark.parametrize("sharpness", [1.0, 5.0, 20.0])
 @pytest.mark.parametrize("intercept", [True, False])

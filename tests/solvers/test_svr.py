@@ -469,6 +469,20 @@ def test_newton_steps_settle_what_pairs_alone_do_not(monkeypatch, intercept):
     assert moves[10] < 0.5 * moves[0]
 
 
+@pytest.mark.parametrize("intercept", YES_NO)
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_rows_that_reach_their_bound_are_not_chosen_again(sign, intercept):
+    # Most rows end at a bound: one move takes each there, or two at once.
+    Q, y = make_case(n=80)
+    y, C, epsilon = sign * y, 1e-2, 0.1
+    beta, moves = working_set.solve_working_set(
+        Q, -y[:, 0], np.zeros(80), C=C, epsilon=epsilon, fit_intercept=intercept, tol=1e-9
+    )
+    assert (np.abs(beta) == C).sum() > 60
+    assert violation(Q, y, C, epsilon, intercept, beta[:, None]) <= 1e-9 + 1e-14
+    assert moves <= 160
+
+
 # ---------------------------------------------------------------- entries of very different size
 
 
