@@ -307,11 +307,11 @@ def test_rows_set_aside_too_early_come_back(small_sets, monkeypatch):
     monkeypatch.setattr(svr, "_SHRINK_STEPS", 1)
     monkeypatch.setattr(svr, "_SHRINK_SHARE", 0.0)
     Q, y = make_case("large", n=150)
-    steps = run(problem_of(Q, y, 50.0, 0.05), cache_bytes=0)
+    steps = run(problem_of(Q, y, 50.0, 0.05), tol=1e-9, cache_bytes=0)
     active = [step.details["active"] for step in steps]
     returns = sum(b > a for a, b in itertools.pairwise(active))
     assert returns >= 1
-    expected = run(problem_of(Q, y, 50.0, 0.05))[-1]
+    expected = run(problem_of(Q, y, 50.0, 0.05), tol=1e-9)[-1]
     assert steps[-1].objective == pytest.approx(expected.objective, rel=1e-6)
 
 
