@@ -128,6 +128,13 @@ def test_column_variances(offset):
     np.testing.assert_allclose(column_variances(X.astype(np.float32)[:, :2]), expected[:2], 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_constant_column_has_no_variance(dtype):
+    X = np.tile(np.array([0.1, 1e9 / 3, 0.0, -1e-20 / 7], dtype=dtype), (41, 1))
+    for form in (np.asarray, sp.csr_matrix):
+        np.testing.assert_array_equal(column_variances(form(X)), 0.0)
+
+
 @pytest.mark.parametrize("factor", [1e-200, 1.0, 1e200])
 def test_spread_and_level_of_sparse_rows(factor):
     X = rows() + np.array([0.0, 0.0, 1e3])

@@ -423,6 +423,29 @@ def test_units_do_not_matter():
     assert SemiSupervisedClassifier().fit(X, y).scaling_.kind == "common"
 
 
+@pytest.mark.parametrize("factor", [1e3, 1e9])
+def test_a_row_of_extreme_values_does_not_hide_the_others(factor):
+    rng = np.random.default_rng(0)
+    truth = np.arange(100) % 2
+    X = rng.normal(size=(100, 20))
+    X[:, 0] += 10.0 * truth
+    y = np.where(np.arange(100) < 12, truth, -1)
+    wrong = X.copy()
+    wrong[-1] *= factor
+    expected = learn_scaling(X[:-1])
+    found = learn_scaling(wrong)
+    assert found.kind == expected.kind
+    np.testing.assert_allclose(found.factor, expected.factor)
+    np.testing.assert_allclose(found.center, expected.center)
+    model = SemiSupervisedClassifier().fit(wrong, y)
+    assert np.mean(model.transduction_[:-1] == truth[:-1]) > 0.95
+
+
+def test_values_that_are_far_apart_by_nature_all_count():
+    X = np.exp(6.0 * np.random.default_rng(0).normal(size=(200, 30)))
+    np.testing.assert_allclose(learn_scaling(X).center, X.mean(axis=0))
+
+
 def test_constant_columns_and_names_as_labels():
     X, truth = make_moons(200, noise=0.05, random_state=0)
     X = np.column_stack([X, np.full(200, 7.0)])

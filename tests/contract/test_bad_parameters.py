@@ -3,6 +3,7 @@
 Whether the parameter is used or not: a bad value is a mistake in both cases.
 """
 
+import re
 import warnings
 
 import numpy as np
@@ -17,6 +18,8 @@ from helpers.cases import (
     values_of,
 )
 from helpers.data import fit_quietly
+from helpers.odd_rows import Problem
+from helpers.verdicts import judge
 from lapwing import KNNGraph, LapSVC
 
 NEVER = ("much", None, np.nan, np.inf)  # where a number is asked for
@@ -178,12 +181,63 @@ def test_numbers_of_numpy_in_a_graph_are_those_of_python():
 # ---------------------------------------------------------------- extreme, but possible
 
 
-@each_case(lambda case: case.has("tol"), one_a_class=True)
-def test_any_positive_tol_is_fine(case):
+#: The ends of the ranges of numbers, and a value beyond each.
+ENDS = {"gamma": (1e-100, 1e100), "tol": (1e-300, 1e50), "rho": (1e-50, 1e300)}
+BEYOND = {"gamma": (1e-101, 1e101), "tol": (1e51,), "rho": (1e-51,)}
+PURE = ("bandwidth", "labeled_weight", "reg", "reg_ambient", "reg_labeled", "reg_manifold")
+PURE += ("reg_unlabeled", "surrogate_gamma", "unlabeled_sharpness")
+ENDS |= dict.fromkeys(PURE, (1e-50, 1e50))
+BEYOND |= dict.fromkeys((*PURE, "coef0"), (1e-51, 1e51))
+
+
+def each_value(table):
+    for case in first_cases():
+        for name in case.estimator.get_params(deep=False):
+            for value in table.get(name, ()):
+                yield pytest.param(case, name, value, id=f"{case.name}-{name}={value:g}")
+
+
+@pytest.mark.parametrize(("case", "name", "value"), list(each_value(ENDS)))
+def test_numbers_at_the_ends_of_their_ranges_are_answered_or_refused(case, name, value):
+    parameters = {name: value} | ({"max_iter": 20} if case.has("max_iter") else {})
+    X, y, truth = case.data()
+    problem = Problem(0, case, X, y, truth, X, parameters=parameters, learnable=False)
+    assert judge(problem) is None
+
+
+@pytest.mark.parametrize(("case", "name", "value"), list(each_value(BEYOND)))
+def test_numbers_that_leave_double_precision_are_refused_by_name(case, name, value):
     X, y, _ = case.data()
+    message = rf"{name}={value!r} takes results out of the range.* choose a value of at"
+    with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
+        case.new(**{name: value}).fit(X, y)
+
+
+@each_case(lambda case: case.has("C"), one_a_class=True)
+@pytest.mark.parametrize("value", [1e-200, 1e200])
+def test_a_bound_of_extreme_size_is_refused_by_name(case, value):
+    X, y, _ = case.data()
+    with pytest.raises(ValueError, match="C="):
+        case.new(C=value).fit(X, y)
+
+
+@each_case(lambda case: not case.is_classifier and case.has("epsilon"), one_a_class=True)
+@pytest.mark.parametrize("value", [1e-60, 1e60])
+def test_a_tube_far_from_the_spread_of_the_targets_is_refused_by_name(case, value):
+    X, y, _ = case.data()
+    with pytest.raises(ValueError, match=r"epsilon=.* is in units of y, whose spread is"):
+        case.new(epsilon=value).fit(X, y)
+
+
+@each_case(lambda case: case.has("degree"), one_a_class=True)
+def test_equal_rows_under_a_polynomial(case):
+    """The variance of equal rows is zero, and not the square of a rounding error."""
+    X, y, _ = case.data()
+    X = case.rows(np.full(X.shape, 0.1))
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
-        assert_finite(case.new(tol=1e300).fit(X, y), X)
+        assert_finite(case.new(kernel="poly").fit(X, y), X)
 
 
 @each_case(lambda case: case.has("degree"), one_a_class=True)

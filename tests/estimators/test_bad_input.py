@@ -149,14 +149,21 @@ def test_singular_kernels_stay_finite(model, solver, trouble, monkeypatch):
 
 
 @every_model
-def test_rows_of_very_different_scale_stay_finite(model):
+def test_rows_of_very_different_scale_stay_finite_or_are_refused(model):
     X, y = rows()
     X[:, 0] *= 1e8
     X[:, 1] *= 1e-8
     if isinstance(model, (LapESVC, LapESVR)):
         model = clone(model).set_params(max_iter=10)  # pairs of rows take for ever
     for kernel in ("rbf", "linear", "cosine", "poly"):
-        assert_finite(fit_quietly(clone(model).set_params(kernel=kernel, coef0=1.0), X, y), X)
+        try:
+            fitted = fit_quietly(clone(model).set_params(kernel=kernel, coef0=1.0), X, y)
+        except ValueError as error:
+            refused = kernel in ("linear", "poly") and "in double precision" in str(error)
+            if not refused:  # their kernel values are of order 1e16 or more
+                raise
+        else:
+            assert_finite(fitted, X)
 
 
 # ---------------------------------------------------------------- memory, parameters

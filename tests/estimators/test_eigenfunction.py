@@ -222,3 +222,9 @@ def test_bandwidth_is_a_fifth_of_the_first_deviation():
     np.testing.assert_allclose(model.bandwidth_, 0.2 * deviation)
     given = EigenfunctionClassifier(bandwidth=0.2 * deviation).fit(X, y)
     np.testing.assert_allclose(given.decision_function(X), model.decision_function(X), atol=1e-6)
+
+
+def test_histograms_that_do_not_fit_are_refused():
+    X, y, _ = data.blobs(40, 2, 8)
+    with pytest.raises(MemoryError, match=r"histograms of 10{12} bins needs .*lower n_bins"):
+        EigenfunctionClassifier(n_bins=10**12).fit(X, y)

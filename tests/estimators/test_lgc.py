@@ -493,3 +493,12 @@ def test_added_labels_are_those_of_a_new_fit():
     np.testing.assert_array_equal(grown.transduction_, new.transduction_)
     before = clone(model).fit(X, y)
     assert not np.allclose(before.label_distributions_, new.label_distributions_)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_tolerance_that_zero_meets_gives_the_prior():
+    X, y, _ = blobs()
+    with pytest.warns(UserWarning, match="cannot distinguish their values from zero"):
+        model = LGCClassifier(solver="iterative", tol=2.0).fit(X, y)
+    np.testing.assert_array_equal(model.class_mass_, 0.0)
+    assert np.isfinite(model.label_distributions_).all()

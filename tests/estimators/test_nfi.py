@@ -378,3 +378,11 @@ def test_random_state():
     first = nfi(random_state=3).fit(X, y)
     np.testing.assert_array_equal(first.landmarks_, nfi(random_state=3).fit(X, y).landmarks_)
     assert not np.array_equal(first.landmarks_, nfi(random_state=4).fit(X, y).landmarks_)
+
+
+def test_negative_similarities_are_refused():
+    X, y, _ = data.blobs(40, 2, 8)
+    X[:20] = -np.abs(X[:20])
+    X[20:] = np.abs(X[20:])
+    with pytest.raises(ValueError, match=r"negative similarities.*use kernel='rbf'"):
+        nfi(kernel="linear").fit(X, y)

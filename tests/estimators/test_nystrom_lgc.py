@@ -254,6 +254,19 @@ def test_rows_out_of_reach():
     np.testing.assert_allclose(values[:90], shares(F), atol=1e-7)
 
 
+def test_rounding_decides_nothing():
+    """A narrow kernel cuts a line into pieces, of which some hold no label."""
+    X = np.sort(np.random.default_rng(0).normal(size=90))[:, None]
+    y = np.full(90, -1)
+    y[[10, 80]] = 0, 1
+    with pytest.warns(UserWarning, match="rows are so far from all labels that rounding hides"):
+        model = NystromLGCClassifier(gamma=1e5).fit(X, y)
+    K = gaussian(X, X, 1e5)
+    joined = (np.linalg.matrix_power(K + np.eye(90), 90)[[10, 80]] > 1e-9).any(axis=0)
+    assert 2 <= joined.sum() < 45
+    np.testing.assert_array_equal(model.decision_function(X)[~joined], 0.0)
+
+
 @pytest.mark.parametrize(
     "trouble",
     ["duplicates", "constant column", "all equal", "scales", "tiny", "tiniest", "large", "outlier"],

@@ -1,5 +1,7 @@
 """PVMClassifier and PVMRegressor: rows at the edge and bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,6 +32,20 @@ def test_all_rows_equal(loss, n, reg_unlabeled):
     assert values[0] > 0  # two labels against one
     if loss == "squared" and reg_unlabeled == 0:
         np.testing.assert_allclose(values, 1 / 3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", [PVMClassifier(), PVMClassifier("hinge"), PVMRegressor()])
+def test_prototypes_that_no_label_reaches_are_warned_of(model):
+    X, y, _ = blobs(n=60)
+    far = np.vstack([X, X[:20] + 1e3])
+    labels = np.append(y, np.full(20, -1))
+    model.set_params(unlabeled=-1)
+    with pytest.warns(UserWarning, match=r"2\d of 80 prototypes are hardly connected to a label"):
+        model.fit(far, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        clone(model).fit(X, y)
+        clone(model).set_params(reg_unlabeled=0.1).fit(far, labels)
 
 
 @every_loss

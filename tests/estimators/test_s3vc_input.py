@@ -88,6 +88,13 @@ def test_too_little_memory_is_told_with_figures(options):
     S3VC(**options, memory_limit="1GB").fit(X, y)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_restarts_that_do_not_fit_are_refused_before_they_are_drawn(kernel):
+    X, y, _ = blobs()
+    with pytest.raises(MemoryError, match=r"40 rows needs .* lower n_init"):
+        S3VC(kernel, n_init=10**12).fit(X, y)
+
+
 def test_memory_of_a_precomputed_kernel_is_told_with_figures():
     X, y, _ = blobs()
     with pytest.raises(MemoryError, match=r"40 rows needs \d.*memory_limit allows"):

@@ -84,7 +84,7 @@ def test_storage_of_the_gram_matrix_does_not_change_the_function(storage, monkey
     model = tight("quasi-newton", kernel="rbf", tol=1e-8)
     expected = clone(model).fit(X, y).decision_function(X)
     monkeypatch.setattr(module, "choose_storage", lambda *_: storage)
-    found = model.set_params(memory_limit=1).fit(X, y)
+    found = model.set_params(memory_limit=20_000).fit(X, y)
     np.testing.assert_allclose(found.decision_function(X), expected, atol=1e-6)
 
 

@@ -65,12 +65,13 @@ def few_labels(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def targets(problem: Problem, rng: np.random.Generator) -> Problem:
-    """Other units and origin of the targets."""
+    """Other units and origin of the targets; ε, and C beside it, have the unit of the targets."""
     factor, shift = 10.0 ** rng.uniform(-5, 5), 10.0 ** rng.uniform(-2, 5)
     shift *= factor
     parameters = dict(problem.parameters)
-    given = problem.case.new().get_params(deep=False)
-    parameters |= {name: given[name] * factor for name in ("epsilon", "C") if name in given}
+    if problem.case.has("epsilon"):
+        given = problem.case.new().get_params(deep=False)
+        parameters |= {name: given[name] * factor for name in ("epsilon", "C")}
     return problem.then(
         f"targets {factor:.3g} {shift:.3g}",
         y=problem.y * factor + shift,

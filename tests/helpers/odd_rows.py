@@ -31,6 +31,8 @@ class Problem:
         Parameters that differ from those of the case.
     X, y, weights : Any
         Arguments of ``fit``.
+    plain : ndarray of shape (n, d)
+        The rows without what was done to their values: those from which a reference learns.
     truth : ndarray
         Classes in the spelling of y, or targets, of all rows.
     steps : tuple of str
@@ -44,6 +46,7 @@ class Problem:
     X: Any
     y: Any
     truth: np.ndarray
+    plain: np.ndarray
     weights: Any = None
     parameters: dict[str, Any] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
@@ -64,6 +67,10 @@ class Problem:
         """Whether units and origin of the rows cannot matter."""
         given = self.case.new().get_params(deep=False)
         return given.get("kernel", "rbf") == "rbf" and isinstance(given.get("gamma", ""), str)
+
+    def has(self, name: str) -> bool:
+        """Whether a step of this name was done."""
+        return any(step.split()[0] == name for step in self.steps)
 
     def then(self, step: str, **changes: Any) -> "Problem":
         """Return the problem after one more step."""
@@ -86,7 +93,7 @@ def easy_problem(seed: int, rng: np.random.Generator) -> Problem:
         labelled = np.arange(n) < max(2, n // 2)
         learnable = n >= 60 and d <= 3
         y = np.where(labelled, truth, np.nan)
-        return Problem(seed, case, X, y, truth, learnable=learnable)
+        return Problem(seed, case, X, y, truth, X, learnable=learnable)
     k = 2 if d == 1 or rng.random() < 0.6 else 3
     angles = 2.0 * np.pi * np.arange(k) / k
     centres = np.zeros((k, max(d, 2)))
@@ -95,7 +102,7 @@ def easy_problem(seed: int, rng: np.random.Generator) -> Problem:
     X = (4.0 + 0.5 * np.sqrt(d)) * centres[codes, :d] + 0.7 * rng.normal(size=(n, d))
     labelled = np.arange(n) < max(k, min(6 * k, n // 2))
     y = np.where(labelled, codes, -1)
-    problem = Problem(seed, case, X, y, codes)
+    problem = Problem(seed, case, X, y, codes, X)
     # A kernel whose width is given, not learnt, sees nothing in many columns.
     return replace(problem, learnable=n >= 30 and (problem.scale_free or d <= 5))
 
@@ -104,19 +111,21 @@ def easy_problem(seed: int, rng: np.random.Generator) -> Problem:
 
 
 def rescale(problem: Problem, rng: np.random.Generator) -> Problem:
-    factor = 10.0 ** rng.uniform(-4, 4)
-    with np.errstate(over="ignore"):
-        X = problem.X * factor
-    learnable = problem.learnable and problem.scale_free
-    return problem.then(f"rescale {factor:.3g}", X=X, learnable=learnable)
+    return _times(problem, 10.0 ** rng.uniform(-4, 4), "rescale")
 
 
 def extreme_scale(problem: Problem, rng: np.random.Generator) -> Problem:
-    factor = 10.0 ** float(rng.choice([-300, -170, -100, -30, -12, 12, 30, 100, 160, 300]))
-    with np.errstate(over="ignore"):
+    powers = [-300, -170, -100, -30, -12, 12, 30, 100, 160, 300]
+    return _times(problem, 10.0 ** float(rng.choice(powers)), "extreme_scale")
+
+
+def _times(problem: Problem, factor: float, name: str) -> Problem:
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         X = problem.X * factor
-    learnable = problem.learnable and problem.scale_free
-    return problem.then(f"extreme_scale {factor:g}", X=X, learnable=learnable)
+        lost = np.abs(X / factor - problem.X).max()
+        fine = lost <= 1e-9 * np.ptp(problem.X, axis=0).max()  # else rows under- or overflow
+    learnable = problem.learnable and problem.scale_free and bool(fine)
+    return problem.then(f"{name} {factor:.3g}", X=X, learnable=learnable)
 
 
 def move(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -130,7 +139,8 @@ def move(problem: Problem, rng: np.random.Generator) -> Problem:
 def constant_columns(problem: Problem, rng: np.random.Generator) -> Problem:
     value = float(rng.choice([0.0, 1.0, -1e3, 1e9, 1e15]))
     X = np.column_stack([problem.X, np.full(len(problem.X), value)])
-    learnable = problem.learnable and (problem.scale_free or value == 0.0)
+    fine = value == 0.0 or (problem.scale_free and not problem.has("outlier"))  # see `outlier`
+    learnable = problem.learnable and fine
     return problem.then(f"constant_column {value:g}", X=X, learnable=learnable)
 
 
@@ -154,9 +164,12 @@ def outlier(problem: Problem, rng: np.random.Generator) -> Problem:
     X = problem.X.copy()
     with np.errstate(over="ignore"):
         X[-1] *= factor
-    # gamma="scale" and bins between the extremes are documented to follow the largest rows.
+    # gamma="scale" and bins between the extremes are documented to follow the largest rows: to
+    # them an outlier is another problem.
     given = problem.case.new().get_params(deep=False)
     follows = given.get("gamma") == "scale" or "n_bins" in given
+    # Beside a large constant it sets the unit in which digits are kept, and hides the other rows.
+    follows |= problem.has("constant_column")
     learnable = problem.learnable and factor <= 1e6 and problem.scale_free and not follows
     return problem.then(f"outlier {factor:g}", X=X, learnable=learnable)
 
@@ -178,7 +191,8 @@ def permute(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def _take(problem: Problem, index: np.ndarray, step: str) -> Problem:
-    return problem.then(step, X=problem.X[index], y=problem.y[index], truth=problem.truth[index])
+    kept = {name: getattr(problem, name)[index] for name in ("X", "y", "truth", "plain")}
+    return problem.then(step, **kept)
 
 
 ROW_STEPS: list[Callable[[Problem, np.random.Generator], Problem]] = [
@@ -252,7 +266,8 @@ def store(problem: Problem, rng: np.random.Generator) -> Problem:
     name = str(rng.choice(list(table)))
     learnable = problem.learnable and name != "explicit_zeros"
     if kind == "sparse":  # they are not centred, and not every estimator takes them
-        learnable &= problem.case.takes_sparse and not any("move" in s for s in problem.steps)
+        centred = problem.has("move") or problem.has("constant_column")
+        learnable &= problem.case.takes_sparse and not centred
     return problem.then(f"{kind} {name}", X=table[name](X), learnable=learnable)
 
 

@@ -75,9 +75,10 @@ def test_several_polynomials_of_one_recurrence_stand_side_by_side():
         np.testing.assert_allclose(together[:, [k]], alone, atol=1e-12)
 
 
-def green(n_landmarks, ratio=100.0, n=150, normalized=True, power=1):
+def green(n_landmarks, ratio=100.0, n=150, normalized=True, power=1, size=1.0):
     X, fitted = graph(n, normalized, power)
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1e-3 * np.eye(n)
+    K *= size
     S = fitted.laplacian_
     G = GreenFunction(DenseOperator(K), S, ratio, n_landmarks, rng=np.random.default_rng(0))
     return G, K, dense(S), ratio
@@ -141,6 +142,21 @@ def test_green_function_with_more_landmarks_than_rows():
     v = np.random.default_rng(3).normal(size=(150, 1))
     recovered = G((np.linalg.inv(K) + ratio * S) @ (K @ v))
     assert np.linalg.norm(recovered - K @ v) < 0.5 * np.linalg.norm(K @ v)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e-40, 1e40])
+def test_green_function_of_a_kernel_out_of_the_range_of_single_precision(size):
+    """(K/s)⁻¹ + sμS has the Green function of K⁻¹ + μS, divided by s."""
+    v = np.random.default_rng(3).normal(size=(150, 1))
+    expected = green(40, ratio=100.0)[0](v)
+    found = green(40, ratio=100.0 / size, size=size)[0](v) / size
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_green_function_of_a_kernel_of_zeros():
+    G = green(20, size=0.0)[0]
+    assert np.abs(G(np.ones((150, 2)))).max() < 1e-290
 
 
 def test_power_is_read_off_the_operator():

@@ -213,16 +213,25 @@ def spread_and_level(X: sp.csr_matrix) -> tuple[float, float]:
 
 
 def column_variances(X: Any) -> np.ndarray:
-    """Return the variance of each column, from differences from its mean: nothing cancels."""
+    """Return the variance of each column, from differences from its mean: nothing cancels.
+
+    The mean is that of differences from the first row, so that a constant column has variance zero
+    and not that of the rounding of its mean.
+    """
     n, d = X.shape
     if sp.issparse(X):
-        values = X.data.astype(np.float64)
-        mean = np.bincount(X.indices, values, minlength=d) / n
-        stored = np.bincount(X.indices, (values - mean[X.indices]) ** 2, minlength=d)
-        return (stored + (n - np.bincount(X.indices, minlength=d)) * mean**2) / n
-    mean, total = X.mean(axis=0, dtype=np.float64), np.zeros(d)
-    for rows in row_blocks(n, max(1, _BLOCK // max(d, 1))):
-        centred = X[rows] - mean
+        stored, n_zeros = X.indices, n - np.bincount(X.indices, minlength=d)
+        first = np.bincount(stored[: X.indptr[1]], X.data[: X.indptr[1]], minlength=d)
+        values = X.data - first[stored]
+        mean = (np.bincount(stored, values, minlength=d) - n_zeros * first) / n
+        squares = np.bincount(stored, (values - mean[stored]) ** 2, minlength=d)
+        return (squares + n_zeros * (first + mean) ** 2) / n
+    first, blocks = X[0].astype(np.float64), row_blocks(n, max(1, _BLOCK // max(d, 1)))
+    mean = np.sum([(X[rows] - first).sum(axis=0) for rows in blocks], axis=0) / n
+    total = np.zeros(d)
+    for rows in blocks:
+        centred = X[rows] - first
+        centred -= mean
         total += np.einsum("ij,ij->j", centred, centred)
     return total / n
 

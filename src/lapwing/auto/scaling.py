@@ -18,6 +18,12 @@ from ..arrays.packing import expect, expect_finite
 SCALINGS = ("common", "columns", "text", "counts")
 #: Ratio of the 95th to the 5th percentile of the columns' ranges above which their units differ.
 _MOST_RATIO = 20.0
+#: A row is left out if a value is farther from the median of its column than this multiple of the
+#: range of nine tenths of them: it may be a typing error, and would hide all others. If fewer rows
+#: than this share are left, values are far apart by nature, and all are used.
+_FAR, _MOST_USUAL = 100.0, 0.95
+#: The most rows from which quantiles are learnt.
+_QUANTILE_ROWS = 1000
 #: The most rows from which ranges are learnt.
 _MOST_ROWS = 20_000
 
@@ -88,6 +94,8 @@ def _sparse_scaling(X: Any, some: Any) -> RowScaling:
 
 
 def _dense_scaling(X: np.ndarray, some: np.ndarray) -> RowScaling:
+    usual = _usual_rows(some)
+    X, some = (X, some) if usual.all() else (some[usual], some[usual])
     center = X.mean(axis=0, dtype=np.float64)
     spread = some.std(axis=0, dtype=np.float64)
     varies = spread > 1e-12 * np.maximum(np.abs(center), 1e-300)
@@ -101,3 +109,12 @@ def _dense_scaling(X: np.ndarray, some: np.ndarray) -> RowScaling:
     factor = np.zeros(X.shape[1])
     factor[varies] = 1.0 / (spread[varies] * np.sqrt(varies.sum()))
     return RowScaling("columns", center, factor)
+
+
+def _usual_rows(X: np.ndarray) -> np.ndarray:
+    """Return which rows have no value far from all others of its column; all, if many have."""
+    low, middle, high = np.percentile(X[:: -(-len(X) // _QUANTILE_ROWS)], [5, 50, 95], axis=0)
+    reach = np.where(high > low, _FAR * (high - low), np.inf)
+    far = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0)) > reach
+    usual = (np.abs(X[:, far] - middle[far]) <= reach[far]).all(axis=1)
+    return usual if np.mean(usual) >= _MOST_USUAL else np.ones(len(X), dtype=bool)

@@ -155,6 +155,11 @@ def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> 
     return shares / shares.sum()
 
 
+def mass_shares(mass: np.ndarray) -> np.ndarray:
+    """Return masses divided by the sum of their absolute values; zeros where all are zero."""
+    return mass / (float(np.abs(mass).sum()) or 1.0)
+
+
 def labeled_shares(counts: np.ndarray) -> np.ndarray:
     """Return (count + 1) / (rows + classes), the shares of the classes among labelled rows."""
     return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..graphs.eigenfunctions import EigenfunctionBasis
+from ..plan.points import check_bins
 from ..solvers.smoother import fit_smoother
 from ..spaces.predictors import EigenfunctionSeries
 from .model import Classifier
@@ -115,6 +116,8 @@ class EigenfunctionClassifier(Classifier):
         if refit:
             basis = self.basis_
         else:
+            n, d = rows.X.shape
+            check_bins(n, min(self.n_components, n, d), self.n_bins)
             sizes = self.n_components, self.n_bins, self.n_eigenfunctions
             basis = EigenfunctionBasis.build(rows.X, *sizes, self.bandwidth)
             passes = 5  # mean, axes, ends and counts of the histograms, values

@@ -167,7 +167,7 @@ def fit_tube(
         rows = X[np.ix_(used, used)] if kernel is None else X[used]
     shape = sizes.n_rows, sizes.n_columns
     first = start.coef[used] if start is not None and start.coef.shape == shape else None
-    problem, precise = _problems(settings, kernel, rows, part, targets.scale)
+    problem, precise = _problems(settings, kernel, rows, part, targets)
     steps = tube_steps(problem, precise, tol=settings.tol, memory=plan.cache_bytes, start=first)
     steps = restored_steps(steps, targets)
     step, result = run_solver(settings, plan.method, steps, settings.max_iter)
@@ -187,9 +187,10 @@ def fit_tube(
 
 
 def _problems(
-    settings: Any, kernel: Kernel | None, X: Any, part: GraphPart, scale: float
+    settings: Any, kernel: Kernel | None, X: Any, part: GraphPart, targets: Targets
 ) -> tuple[TubeProblem, Callable[[], TubeProblem] | None]:
     """Return the problem and, if its entries are rounded, a function that makes a precise one."""
+    C, epsilon = (targets.without_unit(n, getattr(settings, n)) for n in ("C", "epsilon"))
 
     def problem(rows: Any, dtype: type) -> TubeProblem:
         entries = EmbeddedKernel(kernel, rows, part.kernel)
@@ -197,8 +198,8 @@ def _problems(
             submatrix=entries.submatrix,
             values=entries.values,
             targets=part.virtual,
-            C=float(settings.C) / scale,
-            epsilon=float(settings.epsilon) / scale,
+            C=C,
+            epsilon=epsilon,
             fit_intercept=bool(settings.fit_intercept),
             dtype=dtype,
             constant=part.constant,

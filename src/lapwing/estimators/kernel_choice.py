@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.row_units import ORDINARY
 from ..arrays.threads import map_blocks, row_blocks
 from ..kernels.functions import Kernel, make_kernel
 from ..spaces.prototypes import localised
@@ -54,17 +55,20 @@ def resolve_local_kernel(settings: Any, X: Any, points: np.ndarray) -> Kernel:
 def check_kernel(kernel: Kernel, X: Any) -> None:
     """Refuse a kernel that has values without meaning on a sample of the rows.
 
-    Its values must be finite, and visibly positive semi-definite.
+    Its values must be finite, of a size that can be computed with, and visibly positive
+    semi-definite.
     """
     if kernel.is_linear or kernel.is_radial:
         return
     rows = kernel.prepare(X[_sample(X.shape[0])])
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(rows, rows)
-    if not np.isfinite(K).all():
+    largest = float(np.abs(K).max())
+    if not largest <= ORDINARY[1]:
+        size = f"up to {largest:.1e}" if np.isfinite(largest) else "that are NaN or infinite"
         raise ValueError(
-            "the kernel gives NaN or infinite values: rescale the rows or gamma, or choose a "
-            "smaller whole degree"
+            f"the kernel gives values {size}, with which double precision cannot compute: rescale "
+            "the rows, gamma or coef0, or choose a smaller whole degree"
         )
     if not kernel.is_positive_semidefinite:
         if not np.allclose(K, K.T, atol=1e-8 * max(float(np.abs(K).max()), 1e-300)):

@@ -12,6 +12,7 @@ from ..solvers.driver import Step
 from .embedded import check_embedding, fit_tube
 from .graph_choice import graph_of_rows
 from .model import Classifier, Regressor
+from .parameters import check_not_negative_in_units, check_positive_in_units
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -308,6 +309,8 @@ class LapESVR(Regressor):
     verbose: int = 0
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
+
+    _checks = {"C": check_positive_in_units, "epsilon": check_not_negative_in_units}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_embedding(self, rows.X.shape[0])

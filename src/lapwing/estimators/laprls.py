@@ -14,7 +14,7 @@ from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Classifier, Regressor
-from .parameters import check_not_negative, one_of
+from .parameters import check_tolerance, one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -161,7 +161,7 @@ class LapRLSClassifier(Classifier):
     _checks = {
         "solver": one_of(*SOLVERS),
         "stopping": one_of(*STOPPING),
-        "tol": check_not_negative,
+        "tol": check_tolerance,
     }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
@@ -328,7 +328,7 @@ class LapRLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    _checks = {"solver": one_of(*SOLVERS), "tol": check_not_negative}
+    _checks = {"solver": one_of(*SOLVERS), "tol": check_tolerance}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         graph, reach = graph_of_rows(self, rows.X, targets, refit)

@@ -13,7 +13,7 @@ from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Classifier
-from .parameters import check_not_negative, one_of
+from .parameters import check_tolerance, one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -170,7 +170,7 @@ class LapSVC(Classifier):
     _checks = {
         "loss": one_of("squared_hinge", "hinge"),
         "stopping": one_of(*STOPPING),
-        "tol": check_not_negative,
+        "tol": check_tolerance,
     }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:

@@ -13,7 +13,7 @@ from ..solvers.driver import Step
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
 from .model import Regressor
-from .parameters import one_of
+from .parameters import check_not_negative_in_units, check_positive_in_units, one_of
 from .rows import Rows
 from .run import previous_solution
 from .targets import Targets
@@ -150,11 +150,15 @@ class LapSVR(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
-    _checks = {"solver": one_of("auto", "dual")}
+    _checks = {
+        "C": check_positive_in_units,
+        "epsilon": check_not_negative_in_units,
+        "solver": one_of("auto", "dual"),
+    }
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        loss = EpsilonInsensitive(float(self.epsilon) / targets.scale)
-        weight = 2.0 * float(self.C) / targets.scale
+        loss = EpsilonInsensitive(targets.without_unit("epsilon", self.epsilon))
+        weight = 2.0 * targets.without_unit("C", self.C)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(

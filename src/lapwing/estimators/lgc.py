@@ -18,7 +18,7 @@ from ..solvers.driver import SolverResult
 from ..solvers.sparse_system import factor_cost, factorise, inverse_diagonal, solve_blocks
 from ..spaces.predictors import RowLookup
 from .calibration import fit_temperature, one_column
-from .class_mass import check_prior, class_scales
+from .class_mass import check_prior, class_scales, mass_shares
 from .graph_choice import graph_of_rows
 from .model import Classifier
 from .parameters import draw_seed, one_of
@@ -171,7 +171,7 @@ class LGCClassifier(Classifier):
             Solution(RowLookup(rows.X, values), spread.result, values),
             temperature_=fit_temperature(held_out, targets.given[index], weights),
             label_distributions_=shares,
-            class_mass_=mass / mass.sum(),
+            class_mass_=mass_shares(mass),
             label_reach_=reach,
             graph_=graph,
             solver_=solver,

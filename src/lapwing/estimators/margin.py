@@ -34,7 +34,7 @@ from ..spaces.kernel_space import LinearSpace, Space
 from .kernel_choice import resolve_kernel
 from .landmarks import make_landmarks
 from .manifold import build_space, expanded, kernel_model
-from .margin_columns import CENTERED, Columns, make_columns
+from .margin_columns import CENTERED, Columns, count_columns, make_columns
 from .parameters import draw_seed
 from .run import Solution, WarmStart, held_out_values, previous_solution, run_solver
 from .targets import Targets
@@ -87,18 +87,17 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
     seed = draw_seed(settings.random_state) if start is None else start.seed
     # A warm fit draws no folds but needs the landmarks of the last one: two streams.
     for_columns, for_landmarks = np.random.default_rng(seed).spawn(2)
-    columns = make_columns(
-        settings, targets, supervised=len(unlabelled) == 0, warm=last is not None, rng=for_columns
-    )
+    how = {"supervised": len(unlabelled) == 0, "warm": last is not None}
     kernel = resolve_kernel(settings, X)
     plan = plan_margin(
         kernel,
-        Sizes.of(X, columns.targets),
+        Sizes(X.shape[0], X.shape[1], len(targets.index), count_columns(settings, targets, **how)),
         solver=settings.solver,
         n_landmarks=settings.n_landmarks,
         landmarks=settings.landmarks,
         memory_limit=settings.memory_limit,
     )
+    columns = make_columns(settings, targets, **how, rng=for_columns)
     landmarks: Landmarks | None = None
     if plan.space == "landmarks":
         landmarks = make_landmarks(plan, X, for_landmarks, start, settings.landmarks)

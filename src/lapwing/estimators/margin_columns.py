@@ -91,7 +91,7 @@ def make_columns(
         Draws the folds, then the disturbance.
     """
     per_run = targets.n_columns
-    n_init = 1 if warm or supervised else settings.n_init
+    n_init = _restarts(settings, supervised, warm)
     folds = [] if warm else _draw_folds(targets, settings.calibration_folds, rng)
     signs = np.tile(targets.values, n_init + len(folds))
     weights = _column_weights(targets.weights, folds, n_init, per_run)
@@ -106,6 +106,16 @@ def make_columns(
         disturbance[:, per_run : n_init * per_run] = np.repeat(drawn, per_run, axis=1)
     weights /= weights.sum(axis=0)
     return Columns(per_run, n_init, folds, signs, weights, ratio if used else None, disturbance)
+
+
+def count_columns(settings: Any, targets: Targets, *, supervised: bool, warm: bool) -> int:
+    """Return the number of columns that `make_columns` makes, from the same arguments."""
+    n_folds = 0 if warm else _count_folds(targets, settings.calibration_folds)
+    return targets.n_columns * (_restarts(settings, supervised, warm) + n_folds)
+
+
+def _restarts(settings: Any, supervised: bool, warm: bool) -> int:
+    return 1 if warm or supervised else settings.n_init
 
 
 def given_ratio(positive_ratio: Any, n_classes: int) -> np.ndarray | None:
@@ -138,13 +148,19 @@ def given_ratio(positive_ratio: Any, n_classes: int) -> np.ndarray | None:
 
 def _draw_folds(targets: Targets, n_folds: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return folds of the labelled rows; none, where a class has fewer than two of these."""
-    assert targets.classes is not None
-    codes = targets.given[targets.index]
-    n_folds = min(n_folds, int(np.bincount(codes, minlength=len(targets.classes)).min()))
-    if n_folds < 2:
+    codes, n_folds = targets.given[targets.index], _count_folds(targets, n_folds)
+    if n_folds == 0:
         return []
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=draw_seed(rng))
     return [left_out for _, left_out in splitter.split(codes, codes)]
+
+
+def _count_folds(targets: Targets, n_folds: int) -> int:
+    """Return the number of folds: at most that of the rows of the smallest class, or none."""
+    assert targets.classes is not None
+    counts = np.bincount(targets.given[targets.index], minlength=len(targets.classes))
+    n_folds = min(n_folds, int(counts.min()))
+    return n_folds if n_folds >= 2 else 0
 
 
 def _column_weights(

@@ -16,7 +16,7 @@ from ..solvers.smoother import fit_smoother
 from ..spaces.predictors import PrototypeMixture
 from ..spaces.prototypes import Similarities, tile_rows
 from .calibration import one_column
-from .class_mass import check_prior, class_scales
+from .class_mass import check_prior, class_scales, mass_shares
 from .landmarks import landmark_rows
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, check_positive, draw_seed, is_word
@@ -168,7 +168,7 @@ class NFIClassifier(Classifier):
             targets,
             Solution(predictor, result, predictor.values(rows.X), held_out),
             coef_=coef.T,
-            class_mass_=mass / np.abs(mass).sum(),
+            class_mass_=mass_shares(mass),
             landmarks_=similarities.points,
             kernel_=similarities.kernel,
             reg_manifold_=weight,
@@ -207,6 +207,11 @@ def _smoothness(rows: RowBlocks, similarities: Similarities, index: np.ndarray) 
 
     def add(sums: list[np.ndarray], X: Any) -> None:
         E = similarities.raw(X)
+        if E.min() < 0.0:
+            raise ValueError(
+                "the kernel gives negative similarities, and edges of a graph have positive "
+                "weights: use kernel='rbf', or another kernel without negative values"
+            )
         totals = E.sum(axis=1) + similarities.offset
         similarities.check_totals(totals)
         root = np.sqrt(totals)[:, None]

@@ -10,11 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
+from ..messages import warn
 from ..plan.points import plan_landmark_rows
+from ..spaces.features import CUTOFF
 from ..spaces.predictors import RowLookup
 from ..spaces.prototypes import LowRankGraph, Similarities, tile_rows
 from .calibration import one_column
-from .class_mass import check_prior, class_scales
+from .class_mass import check_prior, class_scales, mass_shares
 from .landmarks import landmark_rows
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, draw_seed
@@ -91,7 +93,7 @@ class NystromLGCClassifier(Classifier):
     -----
     Cost: n·m·d operations for the similarities in each of three passes over the rows, and n·m²;
     memory m², a tile of rows, and n numbers per class. Decision values are the rows of F divided by
-    the sum of their absolute values.
+    the sum of their absolute values, and zero, with a warning, for rows whose values are rounding.
 
     The approximate degrees may be too small or negative. They are replaced by K̃_ii, the part of a
     row in its own degree, where that is larger, and eigenvalues of ΦᵀΦ are cut off at 1, the
@@ -135,9 +137,17 @@ class NystromLGCClassifier(Classifier):
         started, passes = time.perf_counter(), 1 if refit else 3
         system = self._system if refit else self._build_system(rows.X)
         F, own, own_mass = system.solve(rows.X, targets.index, targets.weighted_one_hot)
+        lost = _drop_rounding(F, self.alpha)
+        if lost.any():
+            warn(
+                f"{int(lost.sum())} rows are so far from all labels that rounding hides their "
+                "values, which are set to zero. Lower n_landmarks or gamma, or label rows near them"
+            )
         mass = F.sum(axis=0)
         scales = class_scales(self.class_prior, targets, mass, mass - own_mass)
-        held_out = _shares((F[targets.index] - own) * scales.held_out)
+        alone = F[targets.index] - own
+        _drop_rounding(alone, self.alpha)
+        held_out = _shares(alone * scales.held_out)
         values = _shares(F * scales.factors)
         similarities = system.graph.similarities
         result = direct_result("woodbury", started, passes=passes)
@@ -145,7 +155,7 @@ class NystromLGCClassifier(Classifier):
             rows,
             targets,
             Solution(RowLookup(rows.X, values), result, values, held_out),
-            class_mass_=mass / np.abs(mass).sum(),
+            class_mass_=mass_shares(mass),
             landmarks_=similarities.points,
             kernel_=similarities.kernel,
             X_fit_=rows.X,
@@ -229,6 +239,13 @@ def normalized_features(graph: LowRankGraph, X: Any) -> np.ndarray:
     own = np.einsum("ij,ij->i", P, P)
     degrees = np.maximum(graph.degrees(E), own)
     return P / np.sqrt(np.where(degrees > 0, degrees, 1.0))[:, None]
+
+
+def _drop_rounding(F: np.ndarray, alpha: float) -> np.ndarray:
+    """Set rows to zero that hold the rounding of α times a label; return which."""
+    lost = np.abs(F).sum(axis=1) <= CUTOFF * alpha
+    F[lost] = 0.0
+    return lost
 
 
 def _shares(F: np.ndarray) -> np.ndarray:

@@ -17,10 +17,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..arrays.memory import parse_size
+from ..arrays.row_units import ORDINARY
 
 #: Refuses bad values of a parameter, given its name and the value.
 Check = Callable[[str, Any], None]
 KERNELS = ("rbf", "linear", "poly", "cosine", "precomputed")
+#: Sizes of pure numbers, such as weights of terms, whose fourth powers are in range like those of
+#: rows, and of widths, which are in units of squared rows.
+_NUMBERS = ORDINARY
+_WIDTHS = (ORDINARY[0] ** 2, ORDINARY[1] ** 2)
+#: Sizes of what may be as small as one likes, such as a tolerance, or as large.
+_SMALL, _LARGE = (0.0, ORDINARY[1]), (ORDINARY[0], np.inf)
+#: Sizes of what has those of the data: the fit compares it with them.
+_ANY = (0.0, np.inf)
 
 
 def check_parameters(model: Any) -> None:
@@ -55,22 +64,42 @@ def finite_number(value: Any) -> float:
     return number if np.isfinite(number) else np.nan
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a value that is not a positive finite number."""
+def check_positive(name: str, value: Any, sizes: tuple[float, float] = _NUMBERS) -> None:
+    """Refuse a value that is not a positive finite number of one of the sizes."""
     if not finite_number(value) > 0:
         raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    _check_size(name, value, sizes)
 
 
-def check_not_negative(name: str, value: Any) -> None:
-    """Refuse a value that is not a finite number of at least zero."""
+def check_not_negative(name: str, value: Any, sizes: tuple[float, float] = _NUMBERS) -> None:
+    """Refuse a value that is not zero or a positive finite number of one of the sizes."""
     if not finite_number(value) >= 0:
         raise ValueError(f"{name} must be finite and not negative, got {value!r}")
+    _check_size(name, value, sizes)
 
 
 def check_finite(name: str, value: Any) -> None:
     """Refuse a value that is not a finite number."""
     if np.isnan(finite_number(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
+    _check_size(name, value, _NUMBERS)
+
+
+def _check_size(name: str, value: Any, sizes: tuple[float, float]) -> None:
+    """Refuse a number so small or so large that results underflow or overflow."""
+    low, high = sizes
+    size = abs(finite_number(value))
+    if size != 0 and not low <= size <= high:
+        allowed = f"at least {low:.0e}" if size < low else f"at most {high:.0e}"
+        raise ValueError(
+            f"{name}={value!r} takes results out of the range of double precision: choose a value "
+            f"of {allowed} in size"
+        )
+
+
+check_tolerance = partial(check_not_negative, sizes=_SMALL)
+check_positive_in_units = partial(check_positive, sizes=_ANY)
+check_not_negative_in_units = partial(check_not_negative, sizes=_ANY)
 
 
 def check_share(name: str, value: Any) -> None:
@@ -145,6 +174,8 @@ def check_width(name: str, value: Any) -> None:
             f"{name} must be positive and finite, 'scale' or 'median' (or 'local' where that is "
             f"the default), got {value!r}"
         )
+    if not isinstance(value, str):
+        _check_size(name, value, _WIDTHS)
 
 
 def check_class_weight(name: str, value: Any) -> None:
@@ -154,7 +185,7 @@ def check_class_weight(name: str, value: Any) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"{name} must be 'balanced', None or a dict of weights, got {value!r}")
     for label, weight in value.items():
-        check_not_negative(f"{name}[{label!r}]", weight)
+        check_not_negative_in_units(f"{name}[{label!r}]", weight)
 
 
 def check_memory_limit(name: str, value: Any) -> None:
@@ -162,7 +193,7 @@ def check_memory_limit(name: str, value: Any) -> None:
     if isinstance(value, str):
         parse_size(value)
     else:
-        check_positive(name, value)
+        check_positive_in_units(name, value)
 
 
 def check_marker(name: str, value: Any) -> None:
@@ -206,8 +237,9 @@ def each(check: Check) -> Check:
 
 _SHARED: dict[str, Check] = {
     **dict.fromkeys(("C", "bandwidth", "labeled_weight", "reg", "reg_ambient"), check_positive),
-    **dict.fromkeys(("reg_labeled", "rho", "surrogate_gamma", "tol"), check_positive),
-    **dict.fromkeys(("unlabeled_sharpness",), check_positive),
+    **dict.fromkeys(("reg_labeled", "surrogate_gamma", "unlabeled_sharpness"), check_positive),
+    "rho": partial(check_positive, sizes=_LARGE),
+    "tol": partial(check_positive, sizes=_SMALL),
     **dict.fromkeys(("degree", "epsilon", "reg_manifold", "reg_unlabeled"), check_not_negative),
     **dict.fromkeys(("alpha", "lambda_min_ratio"), check_share),
     **dict.fromkeys(("max_iter", "n_anchors", "n_components", "n_eigenfunctions"), check_count),

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 from ..arrays.blocks import RowBlocks, row_checksum
 from ..arrays.row_units import RowsInUnits, safe_precision
+from ..messages import warn
 from ..plan.base import Plan
 from ..plan.points import plan_prototypes
 from ..solvers.driver import SolverResult
@@ -41,6 +42,11 @@ from .parameters import draw_seed, is_word
 from .row_source import RowSource
 from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
+
+#: Largest value of a prototype that labels determine, as a multiple of the largest target; and the
+#: share of prototypes without such a value above which a fit warns, if none is larger. A few rows
+#: far from all others are common.
+_FARTHEST, _FEW = 2.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -219,9 +225,36 @@ def _solve(
     if settings.reg_unlabeled > 0:
         plus = plus + settings.reg_unlabeled * (sums.gram - H_l.T @ H_l)
     back = penalty_root(plus, sums.minus, sums.similarities)
-    fit = fit_hinge if settings.loss == "hinge" else fit_ridge
-    coef, held_out = fit(H_l @ back, targets.values, weight * targets.weights)
+    features, weights, ones = H_l @ back, weight * targets.weights, np.ones((len(H_l), 1))
+    if settings.loss == "hinge":
+        coef, held_out = fit_hinge(features, targets.values, weights)
+        constant = fit_ridge(features, ones, weights)[0]
+    else:
+        coef, held_out = fit_ridge(features, np.hstack([targets.values, ones]), weights)
+        coef, constant, held_out = coef[:, :-1], coef[:, -1:], held_out[:, :-1]
+    if settings.normalize_rows and settings.reg_unlabeled == 0:
+        _warn_of_islands(sums.similarities, back @ coef, back @ constant, targets)
     return back @ coef, held_out
+
+
+def _warn_of_islands(
+    similarities: Similarities, coef: np.ndarray, constant: np.ndarray, targets: Targets
+) -> None:
+    """Warn of prototypes whose values the labels do not determine.
+
+    ``constant`` is the solution for targets of one: it is the same at all prototypes that labels
+    reach, since mixtures of normalised similarities include constants, which are not penalised.
+    """
+    H = similarities(similarities.points)
+    farthest = _FARTHEST * float(np.abs(targets.values).max())
+    far, reach = (np.abs(H @ coef) > farthest).any(axis=1), (H @ constant).ravel()
+    free = far | (reach < 0.5 * reach.max())
+    if far.any() or free.mean() > _FEW:
+        warn(
+            f"{int(free.sum())} of {len(free)} prototypes are hardly connected to a label, which "
+            "leaves the predictions near them undetermined. Lower n_prototypes or gamma, set "
+            "reg_unlabeled, or label rows there"
+        )
 
 
 def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targets) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
+from ..arrays.row_units import ORDINARY
 from ..messages import warn
 from .labels import check_new_classes, encode_classes, labelled_rows, listed
 from .rows import check_weight_range, check_weights, refuse_zero_weights
@@ -60,6 +61,16 @@ class Targets:
     def restored(self, values: np.ndarray) -> np.ndarray:
         """Return values of a solver in the units of y: level + scale·values."""
         return values if self.classes is not None else self.level + self.scale * values
+
+    def without_unit(self, name: str, value: float) -> float:
+        """Return a parameter that is in units of y as a pure number, or refuse it by name."""
+        number = float(value) / self.scale
+        if number != 0 and not ORDINARY[0] <= number <= ORDINARY[1]:
+            raise ValueError(
+                f"{name}={value!r} is in units of y, whose spread is {self.scale:.1e}: choose a "
+                "value closer to it"
+            )
+        return number
 
     @property
     def labelled(self) -> np.ndarray:

@@ -49,6 +49,8 @@ class GraphFilter:
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Return the polynomials of L times V, side by side."""
+        if V.shape[1] == 0:
+            return np.repeat(V, self.coefficients.shape[1], axis=1)
         blocks = row_blocks(V.shape[1], _COLUMN_BLOCK)
         return np.hstack(map_blocks(lambda b: self._apply(np.ascontiguousarray(V[:, b])), blocks))
 

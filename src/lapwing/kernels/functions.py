@@ -209,7 +209,7 @@ class GaussianKernel(Kernel):
         """Return the error of the exponent, a difference of squared norms."""
         assert A.squared_norms is not None
         largest = float(A.squared_norms.max(initial=0.0))
-        return float(self.gamma * largest * 4.0 * np.finfo(np.float32).eps)
+        return self.gamma * largest * 4.0 * float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from ..solvers.lbfgs import LEAST_MEMORY, affordable_memory, lbfgs_bytes
 from ..solvers.methods import Sizes
 from .base import Plan, storage_for_products
 
+#: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
+_LABELLED_VECTORS = 5
+
 
 def plan_margin(
     kernel: Kernel | None,
@@ -55,6 +58,9 @@ def plan_margin(
     else:  # L-BFGS works on the coefficients of an expansion and on its values
         space, n_coordinates = "expansion", 2 * n
     work = lbfgs_bytes(n, n_coordinates, columns, LEAST_MEMORY)
+    work += 8 * columns * (n + _LABELLED_VECTORS * sizes.n_labelled)
+    what, advice = f"fitting {n} rows", "lower n_init, set calibration_folds=0"
+    require_memory(work, budget, what, advice)
     storage: str | None = None
     if space == "expansion" and kernel is not None:
         storage = storage_for_products(n, budget, work)
@@ -64,8 +70,7 @@ def plan_margin(
         stored = 0 if n_landmarks is None else 16 * n * n_landmarks  # features, kernel values
         if landmarks == "pca" and n_landmarks is not None:
             stored += gram_bytes(n, "float64")
-        advice = "set n_landmarks or lower it, lower n_init, set calibration_folds=0"
-        require_memory(stored + work, budget, f"fitting {n} rows", advice)
+        require_memory(stored + work, budget, what, f"set n_landmarks or lower it, {advice}")
     return Plan(
         kernel,
         solver,

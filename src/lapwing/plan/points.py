@@ -18,6 +18,8 @@ from .base import Plan
 
 #: Number of landmarks × landmarks matrices in memory at once, without one for each thread.
 _LANDMARK_SQUARES = 8
+#: Number of bins × bins matrices in memory at once.
+_BIN_SQUARES = 4
 #: Smallest number of rows per anchor: an anchor of a single row spreads no labels.
 _ROWS_PER_ANCHOR = 4
 #: Number of anchors × anchors matrices in memory at once.
@@ -43,6 +45,13 @@ def plan_anchors(n: int, n_anchors: int) -> Plan:
     needed, budget = _ANCHOR_SQUARES * 8 * m**2, memory_budget(None)
     require_memory(needed, budget, f"fitting {m} anchors", "lower n_anchors", adjustable=False)
     return Plan(None, "direct", "anchors", None, budget, needed, n_points=m)
+
+
+def check_bins(n: int, n_axes: int, n_bins: int) -> None:
+    """Refuse histograms of n rows, or eigenproblems of their filled bins, that are too large."""
+    needed = 16 * (1 + n_threads()) * n_axes * n_bins + 8 * _BIN_SQUARES * min(n, n_bins) ** 2
+    what = f"making {n_axes} histograms of {n_bins} bins"
+    require_memory(needed, memory_budget(None), what, "lower n_bins", adjustable=False)
 
 
 def plan_prototypes(

@@ -98,18 +98,28 @@ class GreenFunction:
         phi = _spectral_profile(gram, Z, laplacian, upper, rng)
         coefficients = green_filter(phi, ratio, power, upper)
         self._filter = GraphFilter(laplacian, upper, coefficients)
-        # Single precision is enough for W = B⁻¹Z, but not for q(L), whose values span many orders.
+        # Single precision is enough for W = B⁻¹Z, but not for q(L), whose values span many orders;
+        # nor for values far from one: Z is divided by its size s, and s² is put into the inverse.
+        size = _power_of_two(Z)
+        Z = Z / size
         inverse = GraphFilter(laplacian, upper, _complement(coefficients, ratio, power, upper))
         self._W = inverse.single_precision()(Z.astype(np.float32))
-        inner = self._W.T @ (ratio * (smoothness @ Z)).astype(np.float32)
+        inner = self._W.T @ (smoothness @ Z).astype(np.float32)
         values, vectors = np.linalg.eigh((inner + inner.T).astype(np.float64) / 2.0)
         # Negative eigenvalues are rounding, or the error of a filter of insufficient degree.
-        self._inverse = (vectors / (1.0 + np.maximum(values, 1e-7 * values[-1]))) @ vectors.T
+        values = ratio * np.maximum(values, 1e-7 * values.max(initial=0.0))
+        self._inverse = (vectors / (1.0 / size**2 + values)) @ vectors.T
 
     def __call__(self, rhs: np.ndarray) -> np.ndarray:
         """Return an approximation of (K⁻¹ + μS)⁻¹·rhs for a block. Cost: sparse products."""
         coefficients = self._inverse @ (self._W.T @ rhs.astype(np.float32))
-        return self._filter(rhs) + self._W @ coefficients.astype(np.float32)
+        size = _power_of_two(coefficients)
+        return self._filter(rhs) + size * (self._W @ (coefficients / size).astype(np.float32))
+
+
+def _power_of_two(A: np.ndarray) -> np.float64:
+    """Return the power of two just above the absolute values of a matrix; 1 for zeros."""
+    return np.ldexp(np.float64(1.0), np.frexp(np.abs(A).max(initial=0.0))[1])
 
 
 def _spectral_profile(

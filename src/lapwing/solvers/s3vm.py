@@ -149,9 +149,8 @@ class _Descent:
     def __init__(self, problem: MarginProblem, on_labelled: Loss, tol: float, max_iter: int):
         self.problem, self.max_iter = problem, max_iter
         self.supervised = problem.row_loss(on_labelled)
-        self.small_decrease = float(tol) * float(
-            tol
-        )  # near a minimum decreases are of second order in gradients
+        tol = float(tol)
+        self.small_decrease = tol * tol  # near a minimum decreases are of second order in gradients
         space, c = problem.space, len(problem.reg)
         self.zero = self._unsolved(space.zeros(c))
         _, row_gradient = self.supervised(self.zero.values, np.arange(c))

@@ -277,7 +277,11 @@ class _Decomposition:
         self.cache.fetch(working)
         Q = self.cache.square(working, np.searchsorted(active, working))
         after = self.beta[working]
+        # The set is not solved beyond the rounding of its derivatives.
+        sums = np.abs(Q) @ np.abs(after) + np.abs(problem.targets[working])
+        rounding = np.finfo(float).eps * sums.max(axis=0)
         for column in open_columns:
+            least = max(0.5 * self.tol, float(rounding[column]))
             after[:, column], done = solve_working_set(
                 Q,
                 self.G[working, column],
@@ -285,7 +289,7 @@ class _Decomposition:
                 C=problem.C,
                 epsilon=problem.epsilon,
                 fit_intercept=problem.fit_intercept,
-                tol=max(_INNER_TOLERANCE * float(violation[column]), 0.5 * self.tol),
+                tol=max(_INNER_TOLERANCE * float(violation[column]), least),
             )
             self.moves += done
         change = after - self.beta[working]

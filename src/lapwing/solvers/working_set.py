@@ -147,8 +147,8 @@ class _WorkingSet:
             np.add(G, below, out=falls)
             falls += highest  # the slope along the move of i and j
             np.maximum(falls, 0.0, out=falls)
-            np.multiply(falls, falls, out=gains)
-            gains /= curvature[i]
+            np.divide(falls, curvature[i], out=gains)  # first: squares of slopes may overflow
+            gains *= falls
             j = int(gains.argmax())
             if falls.max() <= tol:
                 moves = move
