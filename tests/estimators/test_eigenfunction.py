@@ -224,6 +224,15 @@ def test_bandwidth_is_a_fifth_of_the_first_deviation():
     np.testing.assert_allclose(given.decision_function(X), model.decision_function(X), atol=1e-6)
 
 
+def test_equal_rows_have_no_axes():
+    X, y, _ = data.blobs(40, 2, 8)
+    X = np.full((40, 13), 0.1)
+    X[:, 1] = -1.0 / 3.0
+    model = EigenfunctionClassifier().fit(X, y)
+    assert model.basis_.axes.shape == (13, 0)
+    assert np.ptp(model.decision_function(X)) == 0.0
+
+
 def test_histograms_that_do_not_fit_are_refused():
     X, y, _ = data.blobs(40, 2, 8)
     with pytest.raises(MemoryError, match=r"histograms of 10{12} bins needs .*lower n_bins"):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from helpers.data import gaussian
+from helpers.data import fit_quietly, gaussian
 from helpers.pvm import GAMMA, MODELS, blobs, cut, decide, every_choice, every_loss, every_model
 from lapwing import PVMClassifier, PVMRegressor
 
@@ -46,6 +46,17 @@ def test_prototypes_that_no_label_reaches_are_warned_of(model):
         warnings.simplefilter("error", UserWarning)
         clone(model).fit(X, y)
         clone(model).set_params(reg_unlabeled=0.1).fit(far, labels)
+
+
+def test_targets_whose_errors_are_multiplied_are_warned_of():
+    """A faint connection to a group of rows carries only small differences of targets."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1.0, 1.0, size=(120, 3))
+    y = np.where(np.arange(120) < 60, 2.0 * X[:, 0] + np.sin(2.0 * X[:, 0]), np.nan)
+    with pytest.warns(UserWarning, match="of 100 prototypes are hardly connected"):
+        model = PVMRegressor().fit(X, y)
+    noisy = fit_quietly(PVMRegressor(), X, y + 0.01 * rng.normal(size=120))
+    assert np.abs(noisy.predict(X) - model.predict(X)).max() > 0.1
 
 
 @every_loss

@@ -212,11 +212,16 @@ def spread_and_level(X: sp.csr_matrix) -> tuple[float, float]:
     return float(spread), float(level)
 
 
+def column_means(X: np.ndarray) -> np.ndarray:
+    """Return the mean of each column of dense rows, exactly for a constant column."""
+    first, blocks = X[0].astype(np.float64), row_blocks(len(X), max(1, _BLOCK // max(len(X[0]), 1)))
+    return first + np.sum([(X[rows] - first).sum(axis=0) for rows in blocks], axis=0) / len(X)
+
+
 def column_variances(X: Any) -> np.ndarray:
     """Return the variance of each column, from differences from its mean: nothing cancels.
 
-    The mean is that of differences from the first row, so that a constant column has variance zero
-    and not that of the rounding of its mean.
+    A constant column has variance zero, and not that of the rounding of its mean.
     """
     n, d = X.shape
     if sp.issparse(X):
@@ -226,12 +231,9 @@ def column_variances(X: Any) -> np.ndarray:
         mean = (np.bincount(stored, values, minlength=d) - n_zeros * first) / n
         squares = np.bincount(stored, (values - mean[stored]) ** 2, minlength=d)
         return (squares + n_zeros * (first + mean) ** 2) / n
-    first, blocks = X[0].astype(np.float64), row_blocks(n, max(1, _BLOCK // max(d, 1)))
-    mean = np.sum([(X[rows] - first).sum(axis=0) for rows in blocks], axis=0) / n
-    total = np.zeros(d)
-    for rows in blocks:
-        centred = X[rows] - first
-        centred -= mean
+    mean, total = column_means(X), np.zeros(d)
+    for rows in row_blocks(n, max(1, _BLOCK // max(d, 1))):
+        centred = X[rows] - mean
         total += np.einsum("ij,ij->j", centred, centred)
     return total / n
 

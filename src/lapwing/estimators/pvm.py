@@ -26,7 +26,7 @@ from ..plan.points import plan_prototypes
 from ..solvers.driver import SolverResult
 from ..solvers.label_problem import fit_hinge
 from ..solvers.methods import Sizes
-from ..solvers.smoother import fit_ridge
+from ..solvers.smoother import Ridge, fit_ridge
 from ..solvers.stopping import decisions
 from ..spaces.kmeans import kmeans_landmarks, kmeans_rows
 from ..spaces.predictors import PrototypeMixture
@@ -43,10 +43,12 @@ from .row_source import RowSource
 from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
 
-#: Largest value of a prototype that labels determine, as a multiple of the largest target; and the
-#: share of prototypes without such a value above which a fit warns, if none is larger. A few rows
-#: far from all others are common.
-_FARTHEST, _FEW = 2.0, 0.1
+#: Largest value of a prototype that labels determine, as a multiple of the largest target, and the
+#: largest factor of errors of targets in it.
+_FARTHEST, _MOST_GAIN = 2.0, 10.0
+#: Share of prototypes that labels do not reach above which a fit warns: a few rows far from all
+#: others are common.
+_FEW = 0.1
 
 
 @dataclass(frozen=True)
@@ -226,28 +228,29 @@ def _solve(
         plus = plus + settings.reg_unlabeled * (sums.gram - H_l.T @ H_l)
     back = penalty_root(plus, sums.minus, sums.similarities)
     features, weights, ones = H_l @ back, weight * targets.weights, np.ones((len(H_l), 1))
+    ridge = fit_ridge(features, np.hstack([targets.values, ones]), weights)
+    coef, held_out = ridge.coef[:, :-1], ridge.held_out[:, :-1]
     if settings.loss == "hinge":
         coef, held_out = fit_hinge(features, targets.values, weights)
-        constant = fit_ridge(features, ones, weights)[0]
-    else:
-        coef, held_out = fit_ridge(features, np.hstack([targets.values, ones]), weights)
-        coef, constant, held_out = coef[:, :-1], coef[:, -1:], held_out[:, :-1]
     if settings.normalize_rows and settings.reg_unlabeled == 0:
-        _warn_of_islands(sums.similarities, back @ coef, back @ constant, targets)
+        own = sums.similarities(sums.similarities.points) @ back
+        _warn_of_islands(own, coef, ridge, targets)
     return back @ coef, held_out
 
 
 def _warn_of_islands(
-    similarities: Similarities, coef: np.ndarray, constant: np.ndarray, targets: Targets
+    features: np.ndarray, coef: np.ndarray, ridge: Ridge, targets: Targets
 ) -> None:
-    """Warn of prototypes whose values the labels do not determine.
+    """Warn of prototypes, given by their features, whose values the labels do not determine.
 
-    ``constant`` is the solution for targets of one: it is the same at all prototypes that labels
-    reach, since mixtures of normalised similarities include constants, which are not penalised.
+    The last column of the ridge is the solution for targets of one: it is the same at all
+    prototypes that labels reach, since mixtures of normalised similarities include constants, which
+    are not penalised. Quantities may also be undetermined where small errors become large ones.
     """
-    H = similarities(similarities.points)
-    farthest = _FARTHEST * float(np.abs(targets.values).max())
-    far, reach = (np.abs(H @ coef) > farthest).any(axis=1), (H @ constant).ravel()
+    values, reach = np.abs(features @ coef), features @ ridge.coef[:, -1]
+    far = (values > _FARTHEST * float(np.abs(targets.values).max())).any(axis=1)
+    if targets.classes is None:
+        far |= ridge.gains(features) > _MOST_GAIN
     free = far | (reach < 0.5 * reach.max())
     if far.any() or free.mean() > _FEW:
         warn(

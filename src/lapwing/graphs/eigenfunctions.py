@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh
 
+from ..arrays.row_units import column_means
 from ..arrays.threads import map_blocks, row_blocks
 
 #: Default width of the affinity relative to the standard deviation along the first axis.
@@ -70,7 +71,7 @@ class EigenfunctionBasis:
         Cost: n·d² operations for the axes (n²·d if there are fewer rows than columns), two more
         passes over the rows, and an eigenproblem of ``n_bins`` bins per axis; memory d² + a block.
         """
-        mean = X.mean(axis=0, dtype=np.float64)
+        mean = column_means(X)
         axes, deviations = principal_axes(X, mean, n_components)
         if bandwidth is None:
             bandwidth = _RELATIVE_BANDWIDTH * float(deviations.max(initial=0.0)) or 1.0

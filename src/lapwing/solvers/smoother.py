@@ -79,10 +79,31 @@ def fit_smoother(
     return Smoother(coef, held_out, features, inverse, weights[:, None] * residuals)
 
 
-def fit_ridge(
-    features: np.ndarray, targets: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return θ of shape (r, c) that minimises ‖θ‖² + Σ w(y − φᵀθ)², and held-out values.
+@dataclass(frozen=True)
+class Ridge:
+    """The minimiser θ of ‖θ‖² + Σ w(y − φᵀθ)².
+
+    Attributes
+    ----------
+    coef : ndarray of shape (r, c)
+        θ.
+    held_out : ndarray of shape (l, c)
+        Leave-one-out values of the labelled rows.
+    noise_root : ndarray of shape (r, k)
+        AAᵀ is the covariance of θ for targets with errors of variance w̄/w, w̄ the mean of w.
+    """
+
+    coef: np.ndarray
+    held_out: np.ndarray
+    noise_root: np.ndarray
+
+    def gains(self, features: np.ndarray) -> np.ndarray:
+        """Return by which factor errors of targets are multiplied in the values of rows."""
+        return np.linalg.norm(features @ self.noise_root, axis=1)
+
+
+def fit_ridge(features: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Ridge:
+    """Return the solution for features of shape (l, r) and targets of shape (l, c).
 
     Uses singular values, which are accurate even if some features are far larger than others.
     Cost: of the order of l·r² operations.
@@ -91,9 +112,10 @@ def fit_ridge(
     U, sizes, Vt = np.linalg.svd(root * features, full_matrices=False)
     share = sizes**2 / (1.0 + sizes**2)
     projected = U.T @ (root * targets)
-    theta = Vt.T @ ((sizes / (1.0 + sizes**2))[:, None] * projected)
+    back = Vt.T * (sizes / (1.0 + sizes**2))
     others = 1.0 - (U**2) @ share
-    return theta, _leave_one_out(targets, U @ (share[:, None] * projected) / root, others)[1]
+    held_out = _leave_one_out(targets, U @ (share[:, None] * projected) / root, others)[1]
+    return Ridge(back @ projected, held_out, back * np.sqrt(weights.mean()))
 
 
 def _leave_one_out(
