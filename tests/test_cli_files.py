@@ -5,12 +5,14 @@ import io
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import lapwing
 from lapwing.cli import main
+from lapwing.cli.fit import _held_out_recall
 from lapwing.cli.output import check_out, safe_csv
 from lapwing.tables import read_table
 
@@ -312,3 +314,12 @@ def test_the_decimal_mark_is_an_option_of_fit(tmp_path, capsys):
     extra = lapwing.load(tmp_path / "m").extra_
     assert extra["encoder"]["columns"][0]["median"] == (950 + 1200) / 2
     assert "--decimal ," in extra["command"]
+
+
+def test_recall_of_a_class_without_held_out_labels_is_not_known():
+    report = SimpleNamespace(confusion=[[3, 1, 0], [0, 0, 0], [1, 0, 1]])
+    model = SimpleNamespace(report_=report, classes_=np.array(["a", "b", "c"]))
+    found = _held_out_recall(model)
+    assert found == {"recall": {"a": 0.75, "b": None, "c": 0.5}, "balanced_accuracy": 0.625}
+    report.confusion = [[0, 0, 0]] * 3
+    assert _held_out_recall(model)["balanced_accuracy"] is None

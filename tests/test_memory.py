@@ -77,3 +77,21 @@ def test_available_memory_is_the_tighter_of_system_and_container(monkeypatch):
     assert available_memory() == 8 * 10**9
     monkeypatch.setattr(memory, "_system_available", lambda: None)
     assert available_memory() > 0
+
+
+def test_room_of_a_container_is_what_is_left_of_its_limit(monkeypatch):
+    files = {"memory.max": "3000\n", "memory.current": "1000\n"}
+
+    class File:
+        def __init__(self, path):
+            self.path = path
+
+        def read_text(self):
+            return files[self.path.rpartition("/")[2]]
+
+    monkeypatch.setattr(memory, "Path", File)
+    assert memory._container_room() == 2000
+    files["memory.current"] = "3500"
+    assert memory._container_room() == 0
+    files["memory.max"] = "max\n"
+    assert memory._container_room() is None

@@ -23,6 +23,21 @@ from .spaces.kernel_space import Space
 _ROUNDING = 1e-15
 
 
+#: Largest ratio of the weights: products of its squares with kernel values must not overflow.
+_LARGEST_RATIO = 1e100
+
+
+def weight_ratio(reg_ambient: float, reg_manifold: float) -> float:
+    """Return γ_I / γ_A; refuse a ratio whose squares overflow."""
+    if reg_manifold / _LARGEST_RATIO > reg_ambient:
+        raise ValueError(
+            f"the weight of the manifold term, γ_I = {reg_manifold:.3g}, is more than "
+            f"{_LARGEST_RATIO:g} times that of the norm, γ_A = {reg_ambient:.3g}: lower "
+            "reg_manifold, or raise the weight of the norm (reg_ambient or rho, or lower C)"
+        )
+    return reg_manifold / reg_ambient
+
+
 @dataclass(frozen=True)
 class RegularizedRisk:
     """Loss terms, ambient norm and manifold term.
@@ -75,7 +90,7 @@ class RegularizedRisk:
     @property
     def ratio(self) -> float:
         """μ = γ_I / γ_A."""
-        return self.reg_manifold / self.reg_ambient
+        return weight_ratio(self.reg_ambient, self.reg_manifold)
 
     def zero(self) -> Function:
         """Return the zero function."""
@@ -127,18 +142,3 @@ class RegularizedRisk:
         coef = coef + self.reg_ambient * f.coef
         values = values + self.reg_ambient * (f.values - f.intercept) + intercept
         return Function(coef, intercept, values, self.smoothness @ values)
-
-    def gap_bound(self, f: Function, loss_gradient: np.ndarray) -> np.ndarray:
-        """Return an upper bound of objective − optimum, per column. Cost: one product with K.
-
-        The objective minimised over b is γ_A-strongly convex in the space, so its distance from the
-        optimum is at most ‖∇‖² / (2γ_A) wherever b is optimal for f. ``loss_gradient`` may be any g
-        for which b is optimal; the slack of a g that is not a subgradient at f is added.
-        """
-        gradient = self.gradient(f, loss_gradient)
-        squared_norm = self.space.dot(gradient, gradient)
-        # Rounding can make the square negative if K is singular.
-        bound = np.maximum(squared_norm, 0.0) / (2.0 * self.reg_ambient)
-        f_labelled, weights = f.values[self.labelled], 0.5 * self.weights[:, None]
-        slack = self.loss.slack(f_labelled, self.targets, weights, loss_gradient)
-        return bound + slack.sum(axis=0)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from lapwing.arrays import archive
 from lapwing.arrays.archive import VERSION, ModelFileError, read_archive, write_archive
 
 PAGE = {"name": "π & <b>", "list": [1, 2.5, None, True], "deep": {"a": {"b": []}}}
@@ -272,4 +273,12 @@ def test_pages_that_make_no_sense(path, change, message):
     whole = json.loads(files["model.json"]) | change
     rewrite(path, files | {"model.json": sealed(whole)})
     with pytest.raises(ModelFileError, match=message):
+        read_archive(path)
+
+
+def test_files_of_too_many_arrays_are_no_models(path, monkeypatch):
+    monkeypatch.setattr(archive, "_MOST_ARRAYS", len(ARRAYS) + 1)
+    read_archive(path)
+    monkeypatch.setattr(archive, "_MOST_ARRAYS", len(ARRAYS))
+    with pytest.raises(ModelFileError, match="no model file of Lapwing"):
         read_archive(path)

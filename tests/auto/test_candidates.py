@@ -180,3 +180,25 @@ def test_folds_are_fits_without_the_labels_held_out(data, graph, name):
             assert np.allclose(held_out, values[labels.index[test]], atol=1e-6)
             assert np.allclose(trial.on_sample[number], values[sample], atol=1e-6)
         start += len(test)
+
+
+def test_graph_kernels_have_unit_mean_diagonal(data, graph):
+    X, _, labels = data
+    found = list(GraphFamily(X, graph).candidates(labels, np.arange(5)))
+    assert len(found) == len(SETTINGS["graph"])
+    for setting in found:
+        assert np.diag(setting.reduction.R).mean() == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.0, 2.0, 3.0], "counts"),
+        ([1.0, 2.0, 0.5], "text"),  # some are whole numbers
+        ([1.0, 1.0, 1.0], "text"),  # which words occur
+        ([0.2, 0.3, 0.5], "text"),
+        ([1.0, 2.0, -3.0], "common"),
+    ],
+)
+def test_scaling_of_sparse_rows(values, kind):
+    assert learn_scaling(sp.csr_matrix(np.diag(values))).kind == kind

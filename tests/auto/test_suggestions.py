@@ -38,3 +38,15 @@ def test_rows_with_many_neighbours_come_first():
     W = np.zeros((7, 7))
     W[0, 1:6] = W[5, 6] = 1.0
     assert suggested(W, np.full(7, 0.5), [6], 1) == [0]
+
+
+def test_half_of_the_suggestions_reach_parts_of_the_graph_without_a_label():
+    # A path with the label, in which row 4 is uncertain, and three paths of three, two, two rows.
+    W = np.zeros((13, 13))
+    for start, end in ((0, 6), (6, 9), (9, 11), (11, 13)):
+        W[start:end, start:end] = path(end - start)
+    doubt = np.full(13, 0.1)
+    doubt[4] = 0.9
+    assert suggested(W, doubt, [0], 1) == [7]
+    assert suggested(W, doubt, [0], 2) == [7, 4]
+    assert suggested(W, doubt, [0], 4)[:3] == [7, 9, 4]

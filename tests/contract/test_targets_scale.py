@@ -237,7 +237,7 @@ def test_extreme_weights_give_finite_values_or_a_reason(case, weights):
         else:
             assert_finite(model, X)
             return
-    assert "singular to working precision" in reason
+    assert "singular to working precision" in reason or "no solution in double" in reason
 
 
 @each_case(lambda case: case.has("method") and not case.slow)

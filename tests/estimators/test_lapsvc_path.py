@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_moons
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 from helpers import reference
@@ -596,11 +595,15 @@ def test_single_precision_rows():
     )  # fmt: skip
 
 
-def test_lost_digits_are_told():
+def test_small_rho_keeps_its_digits_or_is_refused():
     X, y, _ = few_moons()
-    with pytest.warns(ConvergenceWarning, match="too few digits"):
-        model = LapSVCPath(rho=1e-9, gamma=5.0, cv=None).fit(X, y)
-    assert model.result_.status == "not_converged"
+    model = LapSVCPath(rho=1e-9, gamma=5.0, cv=None).fit(X, y)
+    assert model.result_.status == "converged"
+    assert model.result_.gap <= 1e-3 * model.result_.objective
+    with pytest.raises(ValueError, match=r"double precision.* \(reg_ambient or rho"):
+        LapSVCPath(rho=1e-18, gamma=5.0, cv=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"more than 1e\+100 times that of the norm"):
+        LapSVCPath(rho=1e-300).fit(X, y)
 
 
 def test_unlabelled_rows_do_not_count_in_accuracies():

@@ -286,3 +286,12 @@ def test_pipeline_and_grid_search():
     search = GridSearchCV(pipeline, grid, cv=2, scoring=score, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.9
     assert (search.predict(X) == truth).mean() > 0.9
+
+
+@every_solver
+def test_without_unlabelled_rows_the_supervised_stage_is_the_only_one(solver):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    steps = []
+    with pytest.warns(match="this is the supervised model"):
+        S3VC(solver=solver, max_iter=1, callback=steps.append).fit(X, (X[:, 0] > 0).astype(int))
+    assert [step.converged for step in steps] == [False]  # nor does a second stage follow

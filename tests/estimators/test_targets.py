@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from lapwing.estimators.labels import (
+    check_new_classes,
     encode_classes,
     labelled_rows,
     look_like_classes,
     may_be_classes,
     plain_labels,
 )
-from lapwing.estimators.targets import class_targets, relabelled_classes
+from lapwing.estimators.targets import class_targets, quantity_targets, relabelled_classes
 
 
 @pytest.mark.parametrize(
@@ -117,3 +118,26 @@ def test_added_labels_are_compared_with_those_of_the_same_row():
     assert added(labels, [3, -1], [0, 0]).known.tolist() == [0, 1, 0, 0]
     with pytest.raises(ValueError, match="row 3 more than once"):
         added(labels, [3, -1], [0, 1])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 300.0])
+def test_quantities_enter_in_units_of_their_spread(unit):
+    given, weights = unit * np.array([5.0, np.nan, 9.0, 6.0]), np.array([1.0, 1.0, 2.0, 1.0])
+    options = {"X": np.zeros((4, 1)), "sample_weight": weights, "unlabeled": np.nan}
+    found = quantity_targets(given, **options, centred=True)
+    level = (5.0 + 2 * 9.0 + 6.0) / 4  # 7.25
+    variance = (2.25**2 + 2 * 1.75**2 + 1.25**2) / 4
+    assert found.level == pytest.approx(unit * level)
+    assert found.scale == pytest.approx(unit * np.sqrt(variance))
+    np.testing.assert_allclose(found.restored(found.values)[:, 0], unit * np.array([5.0, 9.0, 6.0]))
+    found = quantity_targets(given, **options, centred=False)
+    assert found.level == 0.0
+    assert found.scale == pytest.approx(unit * np.sqrt((25 + 2 * 81 + 36) / 4))
+
+
+@pytest.mark.parametrize(
+    ("classes", "known"), [([0, 1], ["a"]), (["a", "b"], [1]), ([False, True], [2])], ids=str
+)
+def test_added_labels_of_another_type_are_refused(classes, known):
+    with pytest.raises(ValueError, match="which is of another type"):
+        check_new_classes(np.array(known), np.array(classes), -1)

@@ -118,6 +118,13 @@ def test_error_bound_covers_the_rounding_of_tiles():
     assert error.max() > 0  # the bound has something to cover
 
 
+def test_error_bound_does_not_depend_on_the_unit():
+    reach, distance = np.array([0.01, 1.0, 30.0]), np.array([0.001, 2.0, 5.0])
+    bound = tiles.distance_error(40, 2.0**-24, reach, distance)
+    larger = tiles.distance_error(40, 2.0**-24, 8 * reach, 8 * distance)
+    np.testing.assert_allclose(larger, 64 * bound, rtol=1e-12)
+
+
 def test_rows_that_float32_cannot_settle_are_searched_again(caplog):
     X = np.repeat(normal(10, 20), 30, axis=0) + 1e-10 * normal(300, 20, seed=1)
     with caplog.at_level(logging.DEBUG, logger="lapwing"):

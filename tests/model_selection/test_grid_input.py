@@ -13,6 +13,7 @@ from lapwing import (
     LapSVC,
     LapSVCCV,
 )
+from lapwing.model_selection.grid import _nearest
 
 # ---------------------------------------------------------------- bad input
 
@@ -114,3 +115,16 @@ def test_the_warning_points_to_the_call_of_fit(Estimator):
     with pytest.warns(UserWarning, match="10 rows lie in parts") as caught:
         Estimator(**FEW, graph=KNNGraph(4)).fit(X, y)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("pairs", "nearest"),
+    [
+        ([(1.0, 1.0), (1e-3, 1e-2), (1e-6, 1.0)], 1),  # a factor of 10 and of 10
+        ([(0.0, 0.1), (1e-9, 1e-9)], 1),  # zero is far away
+        ([(1e-4, 1e-1), (1e-1, 1e-1), (1e-2, 1e-3)], 1),
+        ([(1e-2, 0.0), (0.0, 0.0)], 0),
+    ],
+)
+def test_nearest_weights_are_those_of_the_smallest_ratios(pairs, nearest):
+    assert _nearest(pairs, (1e-2, 1e-1)) == pairs[nearest]

@@ -139,3 +139,12 @@ def test_trusted_types_are_importable():
     for name in lapwing.TRUSTED_TYPES:
         module, _, cls = name.rpartition(".")
         assert isinstance(getattr(__import__(module, fromlist=[cls]), cls), type)
+
+
+def test_a_model_has_a_function_for_each_class(data, tmp_path):
+    lapwing.save(AnchorGraphClassifier(10).fit(*data), tmp_path / "m")
+    page, arrays = read_archive(tmp_path / "m")
+    name = attribute(page, "classes_")[1]["array"]
+    write_archive(tmp_path / "m", page, {**arrays, name: np.arange(3)})
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        lapwing.load(tmp_path / "m")

@@ -243,3 +243,10 @@ def test_constant_targets_are_an_optimum_of_zero():
     result = LapERLSRegressor(n_eigenvectors=10).fit(X, y).result_
     assert result.status == "converged"
     assert 0.0 <= result.objective < 1e-8
+
+
+def test_directions_that_are_not_determined_are_zero():
+    """A row without any weight, and two equal ones: the smallest solution."""
+    H = np.array([[1e8, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 4.0, 4.0], [0, 0, 4, 4]])
+    found = embedded_ridge._solve_definite(H, np.array([[3e8], [0.0], [8.0], [8.0]]))
+    np.testing.assert_allclose(found[:, 0], [3.0, 0.0, 1.0, 1.0], rtol=1e-12)

@@ -245,7 +245,7 @@ def test_a_tolerance_below_rounding_ends_all_the_same():
     case = Case("dense", "free", "smooth_hinge")
     found, best = case.descend(tol=0.0, max_iter=1000), case.descend(tol=1e-8)
     assert best.converged.all()
-    assert not found.converged.any()
+    assert not found.converged.all()  # rounding may make the gradient of a column zero
     assert found.evaluations < 300
     np.testing.assert_allclose(found.objective, best.objective, rtol=1e-9)
 

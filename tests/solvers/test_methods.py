@@ -1,12 +1,16 @@
 """Declarations of the solvers: what they accept, what they announce, and what they run."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from lapwing.graphs import KNNGraph
 from lapwing.kernels.gram import gram_bytes
-from lapwing.losses import LOSSES, SmoothHat, SquaredHinge, SquaredLoss
+from lapwing.losses import LOSSES, Hinge, SmoothHat, SquaredHinge, SquaredLoss
 from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
 from lapwing.solvers.driver import drive
@@ -31,21 +35,21 @@ N, D, L, C = 60, 5, 12, 2
 SIZES = Sizes(n_rows=N, n_labelled=L, n_columns=C, n_features=D)
 
 
-def risk(space="kernel", loss=None, manifold=0.5):
+def risk(space="kernel", loss=None, manifold=0.5, sizes=SIZES):
+    n, l = sizes.n_rows, sizes.n_labelled
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    chain = sp.diags_array([np.ones(N - 1), np.ones(N - 1)], offsets=[-1, 1], format="csr")
+    X = rng.normal(size=(n, sizes.n_features))
+    chain = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], format="csr")
     if space == "kernel":
-        K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-        space = KernelSpace(DenseOperator(K))
+        space = KernelSpace(DenseOperator(np.exp(-0.3 * cdist(X, X, "sqeuclidean"))))
     else:
         space = LinearSpace(X)
     return RegularizedRisk(
         space=space,
         loss=SquaredHinge() if loss is None else loss,
-        labelled=np.arange(L),
-        targets=np.where(rng.random((L, C)) < 0.5, -1.0, 1.0),
-        weights=np.ones(L),
+        labelled=np.arange(l),
+        targets=np.where(rng.random((l, sizes.n_columns)) < 0.5, -1.0, 1.0),
+        weights=np.ones(l),
         smoothness=KNNGraph.from_affinity(chain).laplacian_,
         reg_ambient=0.1,
         reg_manifold=manifold,
@@ -119,6 +123,36 @@ def test_memory_is_counted_beside_the_gram_matrix():
     ]
     assert features[1] - features[0] == 8 * 6 * L**2
     assert all(m.work_bytes(SIZES) > 0 for m in [*RISK_METHODS.values(), *RIDGE_METHODS.values()])
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes"),
+    [
+        (ELIMINATE, Sizes(800, 5, 3, 1)),
+        (ELIMINATE, Sizes(128, 5, 3, 1)),  # a block of columns is half of it
+        (ELIMINATE, Sizes(200, 5, 100, 1)),
+        (ELIMINATE_SUPERVISED, Sizes(1500, 2, 3, 1)),
+        (ELIMINATE_FEATURES, Sizes(1000, 3, 300, 2)),
+        (MANIFOLD_CG, Sizes(600, 60, 200, 2)),
+        (MANIFOLD_CG, Sizes(1600, 20, 100, 5)),
+        (PCG, Sizes(600, 5, 3, 4)),
+    ],
+    ids=lambda value: value.name if hasattr(value, "name") else f"{value.n_rows}",
+)
+def test_memory_is_what_was_announced(method, sizes, monkeypatch):
+    monkeypatch.setenv("LAPWING_NUM_THREADS", "1")
+    space = "linear" if method is ELIMINATE_FEATURES else "kernel"
+    loss = Hinge() if method is ELIMINATE_FEATURES else None
+    problem = risk(space, loss, 0.0 if method is ELIMINATE_SUPERVISED else 0.5, sizes)
+    drive("", method.run(problem, options()), max_iter=1)  # what is imported late is not counted
+    tracemalloc.start()
+    try:
+        _, result = drive("", method.run(problem, options()), max_iter=500)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    announced = method.work_bytes(replace(sizes, n_iter=result.n_iter))
+    assert 0.85 * peak <= announced <= 1.2 * peak
 
 
 def test_iterations_that_a_budget_allows():

@@ -454,6 +454,16 @@ def test_squared_hinge_is_optimal_however_its_columns_are_solved(
             np.testing.assert_allclose(problem.lower_bound(c, b), problem.objective(c, b))
 
 
+def test_newtons_method_ends_where_no_direction_descends(monkeypatch):
+    """Labels of one class: f = 1 has no loss, and whether its rows are active is rounding."""
+    monkeypatch.setattr(label_problem_module, "_FULL_STEPS", 0)
+    y = np.ones((4, 1))
+    c, b, steps = LabelProblem(np.eye(4), np.ones(4), 0.0, SquaredHinge(), y, y[:, 0], 0.1).solve()
+    np.testing.assert_allclose(c, 0.0, atol=1e-12)
+    np.testing.assert_allclose(b, 1.0)
+    assert steps <= 3
+
+
 @pytest.mark.parametrize("ambient", [1e-4, 0.3, 100.0])
 @pytest.mark.parametrize("sharpness", [1.0, 5.0, 20.0])
 @pytest.mark.parametrize("intercept", [True, False])
@@ -585,7 +595,8 @@ def without_each(problem):
 )
 def test_memory_is_what_was_announced(n, m, l, n_ratios):
     rng = np.random.default_rng(0)
-    H = rng.normal(size=(n, m))
+    # The columns depend on each other, so that some reductions are refined.
+    H = (rng.normal(size=(n, m)) * np.logspace(0, -6, m)) @ rng.normal(size=(m, m)) / m
     chain = sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], format="csr")
     S = KNNGraph.from_affinity(chain).laplacian_
     labelled = np.arange(l)
@@ -593,7 +604,7 @@ def test_memory_is_what_was_announced(n, m, l, n_ratios):
     tracemalloc.start()
     try:
         basis = BasisReductions(H, S, labelled)
-        kept = [basis.at(10.0**k) for k in range(n_ratios)]
+        kept = [basis.at(10.0**k) for k in np.linspace(0, 10, n_ratios)]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -307,11 +307,11 @@ def test_rows_set_aside_too_early_come_back(small_sets, monkeypatch):
     monkeypatch.setattr(svr, "_SHRINK_STEPS", 1)
     monkeypatch.setattr(svr, "_SHRINK_SHARE", 0.0)
     Q, y = make_case("large", n=150)
-    steps = run(problem_of(Q, y, 50.0, 0.05), cache_bytes=0)
+    steps = run(problem_of(Q, y, 50.0, 0.05), tol=1e-9, cache_bytes=0)
     active = [step.details["active"] for step in steps]
     returns = sum(b > a for a, b in itertools.pairwise(active))
     assert returns >= 1
-    expected = run(problem_of(Q, y, 50.0, 0.05))[-1]
+    expected = run(problem_of(Q, y, 50.0, 0.05), tol=1e-9)[-1]
     assert steps[-1].objective == pytest.approx(expected.objective, rel=1e-6)
 
 
@@ -467,6 +467,20 @@ def test_newton_steps_settle_what_pairs_alone_do_not(monkeypatch, intercept):
         if steps:
             assert taken[-1].converged
     assert moves[10] < 0.5 * moves[0]
+
+
+@pytest.mark.parametrize("intercept", YES_NO)
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_rows_that_reach_their_bound_are_not_chosen_again(sign, intercept):
+    # Most rows end at a bound: one move takes each there, or two at once.
+    Q, y = make_case(n=80)
+    y, C, epsilon = sign * y, 1e-2, 0.1
+    beta, moves = working_set.solve_working_set(
+        Q, -y[:, 0], np.zeros(80), C=C, epsilon=epsilon, fit_intercept=intercept, tol=1e-9
+    )
+    assert (np.abs(beta) == C).sum() > 60
+    assert violation(Q, y, C, epsilon, intercept, beta[:, None]) <= 1e-9 + 1e-14
+    assert moves <= 160
 
 
 # ---------------------------------------------------------------- entries of very different size

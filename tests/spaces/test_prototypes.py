@@ -13,6 +13,7 @@ from lapwing.spaces.prototypes import (
     LowRankGraph,
     Similarities,
     localised,
+    penalty_root,
     smoothness_at_points,
     tile_rows,
 )
@@ -408,3 +409,14 @@ def test_other_kernels_have_no_width(name):
     X = rows()
     kernel = make(name, X)
     assert localised(kernel, X, X[:5]) is kernel
+
+
+def test_penalties_within_the_rounding_of_their_parts_are_raised():
+    """Points far apart: A = plus − minus is the penalty of single values, and plus is uneven."""
+    similarities = Similarities(make("rbf", rows()), 100.0 * np.eye(3))
+    plus = np.diag([1e8, 4.0, 1.0])
+    for left in (0.0, -1e-3, 1e-5):
+        B = penalty_root(plus, plus - left * np.eye(3), similarities)
+        np.testing.assert_allclose(B.T @ B, 1e2 * np.eye(3), atol=1e-6)  # 1 / (1e-10 · 1e8)
+    B = penalty_root(plus, 0.0 * plus, similarities)
+    np.testing.assert_allclose(B.T @ plus @ B, np.eye(3), atol=1e-12)

@@ -191,6 +191,16 @@ def test_a_file_that_grows_while_it_is_read(tmp_path):
         read_table(tmp_path / "b.csv", memory_limit="4MB")
 
 
+@pytest.mark.parametrize("length", [1, 100, 10_000])
+def test_memory_of_texts_is_what_they_take(length):
+    cells = [str(i) * length for i in range(9)]
+    part, n_bytes = delimited_module._texts([*cells, *cells, " "], {})
+    assert part.tolist() == [*cells, *cells, None]
+    assert len({id(cell) for cell in part}) == 10  # equal texts are stored once
+    taken = sum(map(sys.getsizeof, cells)) + part.nbytes
+    assert taken <= n_bytes <= 1.5 * taken
+
+
 def test_wide_files_and_long_cells(tmp_path):
     """Cells and lines may be longer than the limit of the csv module, which stays as it was."""
     limit = csv.field_size_limit()

@@ -78,9 +78,10 @@ class ConvergenceDisplay:
             raise ValueError(
                 f"the solver {result.solver!r} has no iterations to draw: see result_.message"
             )
-        passes, objective, gap = (
-            [step[name] for step in history] for name in ("passes", "objective", "gap")
-        )
+        passes, objective = ([step[name] for step in history] for name in ("passes", "objective"))
+        gap = [
+            step.get("estimated_gap") if step["gap"] is None else step["gap"] for step in history
+        ]
         display = cls(passes, objective, gap, name=result.solver)
         if len(history) > 1 and np.isfinite(display.gap).any():
             display.tolerance = estimator.tol * result.objective
@@ -111,7 +112,7 @@ class ConvergenceDisplay:
                 self.gap[known],
                 color=PALETTE[5],
                 linestyle="--",
-                label="certified distance to the optimum",
+                label="distance to the optimum",
                 **style,
             )
         if self.tolerance is not None:

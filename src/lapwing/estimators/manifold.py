@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
@@ -23,7 +22,6 @@ from ..plan.base import Plan
 from ..plan.manifold import plan_landmarks, plan_manifold
 from ..risk import RegularizedRisk
 from ..solvers.driver import SolverResult, Step, StoppingRule
-from ..solvers.elimination import FEW_DIGITS
 from ..solvers.methods import RISK_METHODS, Sizes, SolverOptions
 from ..spaces.features import Landmarks
 from ..spaces.function import Function
@@ -114,10 +112,7 @@ def fit_manifold(
     steps = restored_steps(steps, targets)
     max_iter = min(settings.max_iter, plan.max_iter)
     checks = () if rules is None else rules(predictor)
-    try:
-        step, result = run_solver(settings, plan.method, steps, max_iter, checks)
-    except LinAlgError as error:
-        raise ValueError(f"no solution in double precision: {FEW_DIGITS}") from error
+    step, result = run_solver(settings, plan.method, steps, max_iter, checks)
     f = step.function
     if ridge > 0:
         f = replace(f, values=f.values - ridge * f.coef)

@@ -90,13 +90,15 @@ def restored_steps(steps: Iterator[Step], targets: Targets) -> Iterator[Step]:
 def _restored(step: Step, targets: Targets) -> Step:
     f, square = step.function.scaled(targets.scale), targets.scale**2
     f = replace(f, intercept=f.intercept + targets.level, values=f.values + targets.level)
-    held_out = step.leave_one_out
+    held_out, certified, estimate = step.leave_one_out, step.certified, step.estimated_gap
     return replace(
         step,
         function=f,
         objective=square * step.objective,
         gap=None if step.gap is None else square * step.gap,
         leave_one_out=None if held_out is None else lambda: targets.restored(held_out()),
+        estimated_gap=None if estimate is None else square * estimate,
+        certified=None if certified is None else lambda: _restored(certified(), targets),
     )
 
 

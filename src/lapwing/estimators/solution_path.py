@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays.packing import expect
 from ..arrays.threads import row_blocks
@@ -21,9 +22,9 @@ from ..losses import Hinge
 from ..messages import warn
 from ..operators.base import Operator
 from ..plan.base import Plan
-from ..risk import RegularizedRisk
+from ..risk import RegularizedRisk, weight_ratio
 from ..solvers.driver import Step
-from ..solvers.elimination import FEW_DIGITS, certified_step
+from ..solvers.elimination import certified_step
 from ..solvers.path import SolutionPath, hinge_path
 from ..solvers.reduction import BasisReductions, Reduction, reduce_dense
 from ..solvers.stopping import decisions
@@ -36,6 +37,8 @@ from .targets import Targets
 BLOCK_ENTRIES = 2_000_000
 #: Gap, as a share of the objective, up to which a solution counts as exact.
 _TOL = 1e-3
+#: What to do where rounding ends a path.
+_MORE_DIGITS = "Raise rho, or scale the columns of X so that kernel values are of order one"
 
 
 @dataclass(frozen=True)
@@ -150,14 +153,16 @@ def path_problem(
     plan: Plan, space: Space, targets: Targets, smoothness: Operator, rho: float
 ) -> PathProblem:
     """Return the problem of all λ, by one factorisation."""
-    index, ratio = targets.index, 1.0 / rho
+    index, ratio = targets.index, weight_ratio(rho, 1.0)
     if plan.method == "eliminate_features":
         reduction = BasisReductions(space.features, smoothness, index).at(ratio)
     else:
         reduction = reduce_dense(space.gram, smoothness, index, ratio)
         if plan.space == "linear":
             coefficients = space.coef_of(reduction.coefficients)
-            reduction = replace(reduction, coefficients=coefficients, values=space.values_of)
+            reduction = replace(
+                reduction, coefficients=coefficients, values=space.values_of, correct=None
+            )
     return PathProblem(reduction, targets, space, smoothness)
 
 
@@ -216,6 +221,12 @@ def choose_lambda(
         return {"lambda_": float(breakpoints[-1]), **dict.fromkeys(names)}
     fold_paths = [follow_paths(settings, problem, train) for train, _ in folds]
     end = max(paths.end for paths in fold_paths)
+    if end > breakpoints[-1] and not all(p.complete for fold in fold_paths for p in fold.paths):
+        warn(
+            f"rounding has ended the path of a fold at λ = {end:.3g}: smaller λ were not compared. "
+            f"{_MORE_DIGITS}",
+            ConvergenceWarning,
+        )
     lambdas = with_midpoints(breakpoints)
     lambdas = lambdas[lambdas >= min(end, lambdas[0])]
     reduction, signs = problem.reduction, problem.targets.values
@@ -263,12 +274,14 @@ def step_at(settings: Any, problem: PathProblem, paths: ClassPaths, lam: float) 
     )
     f = Function(coef, b, values, problem.smoothness @ values)
     n_breakpoints, leave_one_out = len(paths.breakpoints), partial(labels.leave_one_out, c)
-    step = certified_step(risk, f, -risk.reg_ambient * c, n_breakpoints, _TOL, leave_one_out)
+    step = certified_step(
+        risk, f, -risk.reg_ambient * c, n_breakpoints, _TOL, leave_one_out, reduction.correct
+    )
     given_up = [path.lambdas[-1] for path in paths.paths if not path.complete]
-    if given_up:
-        remark = f"rounding has ended a path at λ = {max(given_up):.3g}; {FEW_DIGITS} (rho)"
-        return replace(step, converged=False, remark=remark)
-    return step if step.converged else replace(step, remark=f"{FEW_DIGITS} (rho)")
+    if not given_up:
+        return step
+    remark = f"rounding has ended a path at λ = {max(given_up):.3g}. {_MORE_DIGITS}"
+    return replace(step, converged=False, remark=remark)
 
 
 def decide_each(values: np.ndarray) -> np.ndarray:

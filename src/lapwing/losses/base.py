@@ -74,6 +74,13 @@ class Loss:
         """
         raise NotImplementedError(f"{type(self).__name__} must implement slack")
 
+    def feasible(self, slope: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the nearest slopes at which the convex conjugate is finite; by default the same.
+
+        Subgradients of the weighted loss are such slopes. `slack` is valid for them alone.
+        """
+        return slope
+
     def hinges(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return signs s and offsets m, both of shape (k, l), with loss(f) = Σ_k max(m − s·f, 0).
 

@@ -48,6 +48,10 @@ class SquaredHinge(Loss):
         deficit = np.maximum(1.0 - y * f, 0.0)
         return deficit * deficit, -2.0 * y * deficit
 
+    def feasible(self, slope: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return slopes that pull towards the class."""
+        return -y * np.maximum(-y * slope, 0.0)
+
     def slack(
         self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
     ) -> np.ndarray:
@@ -75,6 +79,10 @@ class Hinge(Loss):
     def derivative(self, f: np.ndarray, y: Targets) -> np.ndarray:
         """Return −y on the error vectors and 0 elsewhere."""
         return np.where(self.active(f, y), -y, 0.0)
+
+    def feasible(self, slope: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return slopes that pull towards the class by at most w."""
+        return -y * np.clip(-y * slope, 0.0, weights)
 
     def slack(
         self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray
@@ -116,6 +124,10 @@ class EpsilonInsensitive(Loss):
     def derivative(self, f: np.ndarray, y: Targets) -> np.ndarray:
         """Return the sign of f − y outside the tube and 0 inside."""
         return np.where(self.active(f, y), np.sign(f - y), 0.0)
+
+    def feasible(self, slope: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return slopes of at most ±w."""
+        return np.clip(slope, -weights, weights)
 
     def slack(
         self, f: np.ndarray, y: np.ndarray, weights: np.ndarray, slope: np.ndarray

@@ -41,7 +41,7 @@ from ..plan.base import Plan
 from ..plan.grid import plan_basis
 from ..risk import RegularizedRisk
 from ..solvers.driver import Step
-from ..solvers.elimination import FEW_DIGITS, certified_step
+from ..solvers.elimination import certified_step
 from ..solvers.methods import Sizes
 from ..solvers.reduction import BasisReductions, Reduction, ratio_of
 from ..spaces.basis import Basis, column_basis, kernel_basis, landmark_basis
@@ -354,8 +354,8 @@ def _solve_cell(
     theta, values = reduction.expand(c, b)
     f = Function(theta, b, values, S @ values)
     leave_one_out = partial(labels.leave_one_out, c)
-    step = certified_step(risk, f, -ambient * c, n_steps, _TOL, leave_one_out)
-    return step if step.converged else replace(step, remark=FEW_DIGITS)
+    gradient, correct = -ambient * c, reduction.correct
+    return certified_step(risk, f, gradient, n_steps, _TOL, leave_one_out, correct)
 
 
 def _choices(value: Any) -> list:

@@ -39,6 +39,10 @@ class DenseOperator(Operator):
         """Return columns of the array."""
         return self.array[:, index]
 
+    def diagonal_at(self, index: np.ndarray) -> np.ndarray:
+        """Return entries of the diagonal."""
+        return self.array[index, index]
+
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return entries of the array."""
         if isinstance(columns, slice):
@@ -112,6 +116,14 @@ class TileOperator(Operator):
 
         map_blocks(fill, range(len(self.blocks)))
         return columns
+
+    def diagonal_at(self, index: np.ndarray) -> np.ndarray:
+        """Return entries of the diagonal, from the tiles on it."""
+        values = np.empty(len(index))
+        for block in np.unique(index // TILE):
+            own = index // TILE == block
+            values[own] = np.diag(self.tile(int(block), int(block)))[index[own] % TILE]
+        return values
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         return reduce(np.add, map_blocks(lambda share: self._apply_share(share, V), self._shares))

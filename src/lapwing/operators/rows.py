@@ -70,6 +70,12 @@ class RowGramOperator(Operator):
         product = X @ X[index].T
         return product.toarray() if sp.issparse(product) else product
 
+    def diagonal_at(self, index: np.ndarray) -> np.ndarray:
+        """Return the squared lengths of some of the rows."""
+        X = self.rows.X[index]
+        squares = X.multiply(X) if sp.issparse(X) else X * X
+        return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+
     def _apply(self, V: np.ndarray) -> np.ndarray:
         return self.rows @ self.rows.transposed_times(V)
 

@@ -19,6 +19,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 _MAX_ITER = 200
 #: Tolerance in units in which Qa − m + qb is of order one.
 _TOLERANCE = 1e-11
+#: Share of the complementarity that a step must leave at most, and share of it that is the aim of a
+#: step without a corrector.
+_PROGRESS, _CENTRE = 0.95, 0.3
 #: Smallest unit relative to the linear term, whose rounding must stay below the tolerance.
 _LEAST_HEIGHT = 1e-5
 
@@ -41,16 +44,17 @@ def solve_box_qp(
     sigma : float
         Penalty of the intercept, at least 0.
     """
-    # Units in which Q and m − qb are of order one, so that the tolerances fit every problem. The
-    # part of the linear term that an intercept explains, such as the mean of large targets, does
-    # not count: b starts there.
+    # Units in which Q and m − qb are of order one, so that the tolerances fit every problem; where
+    # the box is smaller than that, units in which it is of order one. The part of the linear term
+    # that an intercept explains, such as the mean of large targets, does not count: b starts there.
     size = float(np.mean(np.diag(Q)))
     row = np.zeros(len(upper)) if q is None else q
     square = float(row @ row) + sigma * size
     b = float(row @ linear) / square if square > 0 else 0.0
     height = float(max(np.abs(linear - row * b).max(), _LEAST_HEIGHT * np.abs(linear).max()))
     height = height if height > 0 else 1.0
-    unit = height / size if size > 0 else float(upper.max())
+    unit = float(upper.max())
+    unit = min(unit, height / size) if size > 0 else unit
     scaled = _Problem(
         Q=Q * (unit / height),
         linear=linear / height,
@@ -106,6 +110,12 @@ def _interior_point(problem: _Problem, b: float) -> tuple[np.ndarray, float, np.
         target = mean * min(1.0, float(after) / (2 * l) / mean) ** 3
         da, db, dz_low, dz_high, longest = direction(target - dz_low * da, target + dz_high * da)
         step = min(1.0, 0.995 * longest)
+        after = (z_low + step * dz_low) @ (a + step * da)
+        after += (z_high + step * dz_high) @ (slack - step * da)
+        if after > _PROGRESS * 2 * l * mean and np.abs(dual).max() < 1.0:
+            # The corrector can cycle. Plain steps towards a centre do not.
+            da, db, dz_low, dz_high, longest = direction(_CENTRE * mean, _CENTRE * mean)
+            step = min(1.0, 0.9 * longest)
         a, slack, b = a + step * da, slack - step * da, b + step * db
         z_low, z_high = z_low + step * dz_low, z_high + step * dz_high
         if step < 1e-12 or min(a.min(), slack.min(), z_low.min(), z_high.min()) < 1e-150:

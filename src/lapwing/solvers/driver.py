@@ -35,13 +35,17 @@ class Step:
     objective : float
         Objective, summed over the columns.
     gap : float or None
-        Upper bound of objective − optimum, if it is known.
+        Upper bound of objective − optimum, rounding included, if it is known.
     passes : int
         Number of products with the Gram matrix so far.
     converged : bool
         Whether the stopping criterion of the solver is met.
     leave_one_out : callable or None
         Returns the values on the labelled rows, each computed without its own label.
+    estimated_gap : float or None
+        Estimate of objective − optimum where the bound is not worth its cost in each step.
+    certified : callable or None
+        Returns this step with its gap, if that was not computed.
     details : mapping
         Further entries of this step for the history.
     remark : str
@@ -55,6 +59,8 @@ class Step:
     passes: int
     converged: bool = False
     leave_one_out: Callable[[], np.ndarray] | None = None
+    estimated_gap: float | None = None
+    certified: Callable[[], Step] | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     remark: str = ""
 
@@ -82,7 +88,8 @@ class SolverResult:
     seconds : float
         Wall-clock time of the solver.
     history : list of dict
-        One entry per step: iteration, seconds, objective, gap, passes, and the step's details.
+        One entry per step: iteration, seconds, objective, gap, passes, and the step's details; some
+        solvers estimate the gap on the way (``estimated_gap``) and certify the last step.
     """
 
     status: str
@@ -137,17 +144,8 @@ def drive(
     history: list[dict] = []
     status, reason = "not_converged", ""
     for step in steps:
-        seconds = time.perf_counter() - start
-        entry = {
-            "iteration": step.iteration,
-            "seconds": seconds,
-            "objective": step.objective,
-            "gap": step.gap,
-            "passes": step.passes,
-            **step.details,
-        }
-        history.append(entry)
-        logger.debug("%s %s", name, entry)
+        history.append(_entry(step, time.perf_counter() - start))
+        logger.debug("%s %s", name, history[-1])
         if callback is not None and callback(step):
             status = "interrupted"
             break
@@ -162,6 +160,9 @@ def drive(
             break
     else:  # the solver ended without convergence
         reason = "exhausted"
+    if step.certified is not None:
+        step = step.certified()
+        history[-1] = _entry(step, time.perf_counter() - start)
     result = SolverResult(
         status=status,
         message=_message(status, reason, step, max_iter),
@@ -175,6 +176,20 @@ def drive(
     )
     logger.info("%s: %s", name, result.message)
     return step, result
+
+
+def _entry(step: Step, seconds: float) -> dict:
+    """Return a step as an entry of the history."""
+    entry = {
+        "iteration": step.iteration,
+        "seconds": seconds,
+        "objective": step.objective,
+        "gap": step.gap,
+        "passes": step.passes,
+    }
+    if step.estimated_gap is not None:
+        entry["estimated_gap"] = step.estimated_gap
+    return {**entry, **step.details}
 
 
 def _message(status: str, reason: str, step: Step, max_iter: int) -> str:

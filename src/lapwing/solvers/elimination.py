@@ -10,32 +10,48 @@ The iterates here are the same, with one factorisation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from ..operators import twofold
 from ..risk import RegularizedRisk
 from ..spaces.function import Function
+from .certificate import certify
 from .driver import Step
 from .label_problem import definite_solver, label_problem
-from .reduction import COLUMN_BLOCK, basis_bytes, reduce_dense, smoothness_in_basis, to_dense
+from .reduction import (
+    COLUMN_BLOCK,
+    BasisReductions,
+    Reduction,
+    basis_bytes,
+    reduce_dense,
+    smoothness_in_basis,
+    to_dense,
+)
 
 #: From the values of the labelled rows to their leave-one-out values.
 LeaveOneOut = Callable[[np.ndarray], np.ndarray]
 
-#: Why an exact method can be far from the optimum, and what to do.
-FEW_DIGITS = (
-    "kernel values leave too few digits for the ratio of the two regularisation weights: scale the "
-    "columns of X so that kernel values are of order one, or increase the weight of the norm"
-)
-#: Gap that counts as zero, since the objective itself may be zero.
-_ROUNDING = 1e-12
+#: From the error of the stationarity conditions to that of the coefficients.
+Correction = Callable[[np.ndarray], np.ndarray]
+
+#: Gap that counts as zero, as a share of the objective of f = 0 and of the weights of the losses.
+_NEGLIGIBLE, _ROUNDING = 1e-10, 1e-12
+#: Relative gap above which coefficients are corrected, and how often.
+_EXACT, _CORRECTIONS = 1e-7, 3
 
 
 def dense_bytes(n: int, n_labelled: int) -> int:
-    """Return the peak memory of `eliminate`: K, the factor, and n × l blocks."""
-    return 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * COLUMN_BLOCK)
+    """Return the peak memory of `eliminate`: K, the factor, n × l blocks, and the certificate.
+
+    An ill-conditioned system needs more if K has full rank, too.
+    """
+    blocks = 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * COLUMN_BLOCK)
+    return blocks + twofold.work_bytes(n, n, 1)
 
 
 def supervised_bytes(n: int, n_labelled: int) -> int:
@@ -54,14 +70,8 @@ def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
 
     Without a manifold term this is the supervised solution, which costs l columns of K.
     """
-    S = risk.smoothness
-    reduction = reduce_dense(risk.gram, S, risk.labelled, risk.ratio)
-    problem = label_problem(risk, reduction.R, reduction.t, reduction.sigma)
-    c, b, steps = problem.solve()
-    expansion, values = reduction.expand(c, b)
-    f = Function(risk.space.coef_of(expansion), b, values, S @ values)
-    leave_one_out = partial(problem.leave_one_out, c)
-    yield certified_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out)
+    reduction = reduce_dense(risk.gram, risk.smoothness, risk.labelled, risk.ratio)
+    yield _reduced_solution(risk, reduction, tol)
 
 
 def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:
@@ -71,32 +81,54 @@ def eliminate_features(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Ste
     and more labelled rows than columns, no l × l matrix is formed either: the system is then
     (X_lᵀX_l + γ_A I + γ_I XᵀSX) w = X_lᵀy of Chen et al. (2012), §IV-A.
     """
-    X, S, mu, labelled = risk.space.features, risk.smoothness, risk.ratio, risk.labelled
+    X = risk.space.features
     if X is None:
         raise TypeError("eliminate_features needs a space with explicit features, not a kernel")
-    d = X.shape[1]
+    if risk.loss.is_quadratic and len(risk.labelled) > X.shape[1]:
+        yield _ridge_solution(risk, X, tol)
+    else:
+        reduction = BasisReductions(X, risk.smoothness, risk.labelled).at(risk.ratio)
+        yield _reduced_solution(risk, reduction, tol)
+
+
+def _reduced_solution(risk: RegularizedRisk, reduction: Reduction, tol: float) -> Step:
+    """Return the solution of the label problem on all rows."""
+    problem = label_problem(risk, reduction.R, reduction.t, reduction.sigma)
+    c, b, steps = problem.solve()
+    coef, values = reduction.expand(c, b)
+    correct = reduction.correct
+    if risk.space.features is not None and len(coef) != risk.space.n_coef:
+        coef, correct = risk.space.coef_of(coef), None  # an expansion of a linear function
+    f = Function(coef, b, values, risk.smoothness @ values)
+    leave_one_out = partial(problem.leave_one_out, c)
+    return certified_step(risk, f, -risk.reg_ambient * c, steps, tol, leave_one_out, correct)
+
+
+def _ridge_solution(risk: RegularizedRisk, X: Any, tol: float) -> Step:
+    """Return the solution of least squares from systems of the size of the columns of X."""
+    S, mu, d = risk.smoothness, risk.ratio, X.shape[1]
     S_ones = S.times_ones()
     M = mu * smoothness_in_basis(X, S)
     M[np.diag_indices(d)] += 1.0
-    lower = cholesky(M, lower=True)
-    # R = X_l M⁻¹ X_lᵀ as the square of X_l times the inverse root of M.
-    half = solve_triangular(lower, to_dense(X[labelled]).T, lower=True)
+    try:
+        lower = cholesky(M, lower=True)
+    except LinAlgError as error:
+        raise ValueError(_without_digits(risk, np.inf, tol)) from error
+    half = solve_triangular(lower, to_dense(X[risk.labelled]).T, lower=True)
     half_intercept = solve_triangular(lower, X.T @ S_ones, lower=True)
     t = 1.0 - mu * (half.T @ half_intercept)
     sigma = mu * (float(S_ones.sum()) - mu * float(half_intercept @ half_intercept))
-    if risk.loss.is_quadratic and len(labelled) > d:
-        half_coef, b, loss_gradient, leave_one_out = _ridge(risk, half, t, sigma)
-        steps = 1
-    else:
-        problem = label_problem(risk, half.T @ half, t, sigma)
-        c, b, steps = problem.solve()
-        half_coef, loss_gradient = half @ c, -risk.reg_ambient * c
-        leave_one_out = partial(problem.leave_one_out, c)
+    half_coef, b, loss_gradient, leave_one_out = _ridge(risk, half, t, sigma)
     half_coef = half_coef - mu * np.outer(half_intercept, b)
     coef = solve_triangular(lower, half_coef, lower=True, trans="T")
     values = np.asarray(X @ coef) + b
     f = Function(coef, b, values, S @ values)
-    yield certified_step(risk, f, loss_gradient, steps, tol, leave_one_out)
+
+    def correct(residual: np.ndarray) -> np.ndarray:
+        half = solve_triangular(lower, residual, lower=True)
+        return solve_triangular(lower, half, lower=True, trans="T")
+
+    return certified_step(risk, f, loss_gradient, 1, tol, leave_one_out, correct)
 
 
 def _ridge(
@@ -125,19 +157,56 @@ def certified_step(
     steps: int,
     tol: float,
     leave_one_out: LeaveOneOut,
+    correct: Correction | None = None,
 ) -> Step:
     """Return a solution as a step, with a certified gap that is computed on all rows.
 
-    ``loss_gradient`` is g = −γ_A·c of the label problem.
+    ``loss_gradient`` is g = −γ_A·c of the label problem. Where rounding has left a gap, ``correct``
+    refines the coefficients for these g; it takes the error of the stationarity conditions to that
+    of the coefficients. A problem whose solution double precision does not determine is refused.
     """
-    objective = float(risk.objective(f).sum())
-    gap = float(risk.gap_bound(f, loss_gradient).sum())
+    found = best = certify(risk, f, loss_gradient)
+    lower = found.objective - found.gap
+    for _ in range(_CORRECTIONS):
+        if correct is None or found.gap <= _EXACT * found.objective:
+            break
+        coef = found.function.coef - correct(found.residual / risk.reg_ambient)
+        better = certify(risk, replace(found.function, coef=coef), loss_gradient)
+        # Both bounds hold whatever function they come from.
+        lower = max(lower, better.objective - better.gap)
+        best = better if better.objective < best.objective else best
+        if not better.gap < found.gap:
+            break
+        found = better
+    f, objective, gap = best.function, best.objective, best.objective + best.rounding - lower
+    if not gap <= max(tol * objective, _negligible(risk)):
+        raise ValueError(_without_digits(risk, gap / max(objective, 1e-300), tol))
     return Step(
         iteration=steps,
         function=f,
         objective=objective,
         gap=gap,
         passes=risk.gram.passes,
-        converged=gap <= max(tol * objective, _ROUNDING) or objective <= risk.rounding,
+        converged=True,
         leave_one_out=lambda: leave_one_out(f.values[risk.labelled]),
+    )
+
+
+def _negligible(risk: RegularizedRisk) -> float:
+    """Return the gap that counts as zero, since the optimum itself may be zero."""
+    nothing = float(risk.objective(risk.zero()).sum())
+    largest = np.maximum(np.abs(risk.targets).max(axis=1), getattr(risk.loss, "epsilon", 0.0))
+    size = 0.5 * float(risk.weights @ largest)
+    return max(_NEGLIGIBLE * nothing, _ROUNDING * size)
+
+
+def _without_digits(risk: RegularizedRisk, uncertainty: float, tol: float) -> str:
+    """Return why a problem has no exact solution, and what to do."""
+    return (
+        f"no solution in double precision: with weights γ_A = {risk.reg_ambient:.3g} of the norm, "
+        f"γ_I = {risk.reg_manifold:.3g} of the manifold term, and {risk.weights.min():.3g} to "
+        f"{risk.weights.max():.3g} of the labels, the objective is known up to {uncertainty:.2g} "
+        f"of itself, and {tol:g} is allowed. Raise the weight of the norm (reg_ambient or rho, or "
+        "lower C), lower reg_manifold, use weights of labels of order one, or scale the columns of "
+        "X so that kernel values are of order one"
     )

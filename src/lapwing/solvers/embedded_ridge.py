@@ -21,11 +21,15 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..operators import twofold
 from ..operators.base import Operator
 from ..operators.inverse import block_cg
+from ..operators.twofold import EPS
 from ..spaces.features import CUTOFF, nystrom_factor
 from ..spaces.function import Function
 from .driver import Step
+from .refinement import columns_at_once, refined
+from .ridge_certificate import certify_ridge
 
 #: Number of columns of K for the preconditioner; at most a quarter of the rows are used.
 N_LANDMARKS = 2000
@@ -72,8 +76,15 @@ class EmbeddedRidge:
             return self.basis
         return np.hstack([self.basis, np.full((len(self.basis), 1), -1.0)])
 
-    def step(self, iteration: int, M: np.ndarray, residual: np.ndarray, tol: float) -> Step:
-        """Return the solution for an approximation M of A⁻¹B, with its certified gap."""
+    def step(
+        self, iteration: int, M: np.ndarray, residual: np.ndarray, tol: float, drift: float = 0.0
+    ) -> Step:
+        """Return the solution for an approximation M of A⁻¹B, with its certified gap.
+
+        A residual that was updated from step to step may be off by ``drift`` times the length of
+        the coefficients. The gap is computed anew, at the cost of one product, where that matters,
+        and where there is no drift.
+        """
         B, k = self.right_hand_sides(), self.basis.shape[1]
         inner = B.T @ M
         H = (inner + inner.T) / 2.0
@@ -86,29 +97,43 @@ class EmbeddedRidge:
         b = unknowns[k] if self.fit_intercept else np.zeros(rhs.shape[1])
         alpha = M @ unknowns
         KM = B - residual - self.ridge * M
-        f = KM @ unknowns
-        # Sums of squares, so that large targets cost no digits. The gap to the dual objective is
-        # that of the residual alone, since the other conditions hold by construction.
-        left = residual @ unknowns
-        norm = (alpha * f).sum(axis=0)
-        error = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
-        distance = self.label_precision @ (phi @ zeta - self.targets) ** 2
-        smoothness = (zeta * (self.penalty @ zeta)).sum(axis=0)
-        objective = 0.5 * float((norm + error + distance + smoothness).sum())
-        gap = 0.5 * float((left**2).sum()) / self.ridge
+        values, left = KM @ unknowns + b, residual @ unknowns
+        objective = self._objective(alpha, values - b, zeta, left)
+        length, off = np.linalg.norm(left, axis=0), drift * np.linalg.norm(alpha, axis=0)
+        gap = float((0.5 * (length + off) ** 2 / self.ridge).sum())
+        gap += 4.0 * float((off * np.linalg.norm(alpha, axis=0)).sum())
         rounding = _ROUNDING * float((self.targets * weighted).sum())
+        if drift == 0 or 0.5 * float((length**2).sum()) / self.ridge <= tol * objective:
+            found = certify_ridge(self, alpha, b, zeta)
+            objective, gap, values = found.objective, found.gap, found.values
         own = KM[self.labelled]  # from the unknowns to the values of the labelled rows
         if self.fit_intercept:
             own[:, k] += 1.0
         return Step(
             iteration=iteration,
-            function=Function(alpha, b, f + b, np.zeros((0, rhs.shape[1]))),
+            function=Function(alpha, b, values, np.zeros((0, rhs.shape[1]))),
             objective=objective,
             gap=gap,
             passes=self.gram.passes,
             converged=gap <= tol * objective or gap <= rounding,
             leave_one_out=partial(self._leave_one_out, H, rhs, own),
         )
+
+    def _objective(
+        self, alpha: np.ndarray, f: np.ndarray, zeta: np.ndarray, left: np.ndarray
+    ) -> float:
+        """Return the objective as sums of squares, so that large targets cost no digits."""
+        norm = (alpha * f).sum(axis=0)
+        error = ((left + self.ridge * alpha) ** 2).sum(axis=0) / self.ridge
+        g = self.basis[self.labelled] @ zeta
+        distance = self.label_precision @ (g - self.targets) ** 2
+        smoothness = (zeta * (self.penalty @ zeta)).sum(axis=0)
+        return 0.5 * float((norm + error + distance + smoothness).sum())
+
+    def condition(self) -> float:
+        """Return an upper bound of the condition number of K + I/C: K is at most its trace."""
+        rows = np.arange(self.gram.shape[0])
+        return 1.0 + float(np.abs(self.gram.diagonal_at(rows)).sum()) / self.ridge
 
     def _leave_one_out(self, H: np.ndarray, rhs: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Return f of each labelled row from the system without the row's own term of Λ."""
@@ -123,8 +148,16 @@ class EmbeddedRidge:
 
 
 def ridge_direct(problem: EmbeddedRidge, tol: float = 1e-3) -> Iterator[Step]:
-    """Yield the solution in one step."""
-    yield problem.step(1, *block_solution(problem), tol)
+    """Yield the solution in one step; refuse a problem that double precision does not determine."""
+    step = problem.step(1, *block_solution(problem), tol)
+    if not step.converged and step.gap is not None:
+        share = step.gap / max(step.objective, 1e-300)
+        raise ValueError(
+            f"no solution in double precision: with C = {1.0 / problem.ridge:.3g} the objective is "
+            f"known up to {share:.2g} of itself, and {tol:g} is "
+            "allowed. Lower C, or scale the columns of X so that kernel values are of order one"
+        )
+    yield step
 
 
 def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
@@ -143,9 +176,15 @@ def block_solution(problem: EmbeddedRidge) -> tuple[np.ndarray, np.ndarray]:
             "K + I/C is singular to working precision: lower C, or rescale the rows so that kernel "
             "values are of order one"
         ) from None
-    M = cho_solve(factor, B, check_finite=False)
-    # One step of iterative refinement: large kernel values cost digits of the factor.
-    M += cho_solve(factor, B - gram @ M - problem.ridge * M, check_finite=False)
+    solve = partial(cho_solve, factor, check_finite=False)
+    ridge = problem.ridge
+    M, _ = refined(
+        lambda V: solve(ridge * V),
+        lambda V: (gram @ V) / ridge,
+        lambda V: twofold.times(gram, V).scaled(1.0 / ridge),
+        B / ridge,
+        len(B),
+    )
     return M, B - gram @ M - problem.ridge * M
 
 
@@ -163,14 +202,17 @@ def ridge_cg(problem: EmbeddedRidge, tol: float, rng: np.random.Generator) -> It
         return inverse_root(gram @ P + ridge * P)
 
     steps = block_cg(product, inverse_root(problem.right_hand_sides()))
+    size = problem.condition() * ridge
     for iteration, (M, residual) in enumerate(steps):
-        if iteration > 0:
-            yield problem.step(iteration, inverse_root(M), root(residual), tol)
+        if iteration > 0:  # rounding of the products accumulates in the residuals
+            drift = iteration * len(M) * EPS * size
+            yield problem.step(iteration, inverse_root(M), root(residual), tol, drift)
 
 
 def ridge_direct_bytes(n: int, n_functions: int) -> int:
     """Return the memory of `ridge_direct` beside K."""
-    return 8 * n * (2 * n + 4 * n_functions)
+    work = twofold.work_bytes(n, n, min(n_functions, columns_at_once(n)))
+    return 8 * n * (2 * n + 4 * n_functions) + work
 
 
 def ridge_cg_bytes(n: int, n_columns: int) -> int:

@@ -20,10 +20,9 @@ subspaces that grow (`subspaces`):
   K_JJ − μ(KSP)_J(KSP)_Jᵀ, is a lower bound that costs no product. P holds the directions p and the
   values f of the earlier minimisers, whose images come with those of their residuals.
 
-The difference of the two bounds is the certificate. In floating point it is meaningful down to
-about 1e-7 of the objective, and a lower bound that exceeds the objective by less counts as equal.
-Where μ‖S‖‖K‖ is above 1e8 the images of the directions lose digits, and lower bounds of a few per
-cent above the optimum have been observed.
+On the way the distance of the two bounds is estimated from the images of the basis, as the sum of
+squares of `certificate`. Before convergence is reported, and for the last step, it is computed anew
+for the exact K and with a bound of its rounding error.
 
 All columns share the directions, so that each pass over K serves them all. The first pass takes one
 column per labelled row, so that the answers to all dual coefficients are known roughly before the
@@ -33,7 +32,7 @@ search for the optimal ones begins.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -41,16 +40,18 @@ import numpy as np
 from ..operators.base import Operator
 from ..risk import RegularizedRisk
 from ..spaces.function import Function
+from .certificate import certify
 from .driver import Step
 from .graph_filter import GreenFunction
 from .label_problem import LabelProblem
-from .subspaces import EnergyBasis, ManifoldBasis
+from .subspaces import EnergyBasis, LowerBound, ManifoldBasis
 
 #: Nyström columns of the Green's function.
 N_LANDMARKS = 400
 #: Largest number of columns of the first pass, one per labelled row.
 _BLOCK = 128
-#: Relative excess of the lower bound over the objective that rounding explains.
+#: Relative excess of the lower bound over the objective that rounding explains, and tolerance below
+#: which values are computed anew in every iteration.
 _CONTRADICTION = 1e-7
 
 
@@ -58,7 +59,8 @@ def manifold_cg_bytes(n: int, n_labelled: int, n_columns: int, n_iter: int) -> i
     """Return the memory of the vectors, beside K, after ``n_iter`` iterations."""
     block = min(n_labelled, _BLOCK)
     directions = 10 * n_columns * n_iter + 5 * block
-    return 8 * n * (directions + 5 * n_labelled + 6 * block + 3 * N_LANDMARKS)
+    certificate = 16 * n_columns
+    return 8 * n * (directions + 5 * n_labelled + 6 * block + 3 * N_LANDMARKS + certificate)
 
 
 def manifold_cg(
@@ -87,7 +89,7 @@ def manifold_cg(
         it holds for the exact K, too.
     """
     K, S = risk.gram, risk.smoothness
-    rounding = risk.rounding
+    rounding, target = risk.rounding, tol
     spans = _GrowingSpans(risk, rng, start)
     c: np.ndarray | None = None
     best: tuple[float, np.ndarray, Function] | None = None
@@ -104,31 +106,61 @@ def manifold_cg(
         objective, expansion, solution = best
         bound = spans.directions.lower_bound()
         # A bound above the objective means that the directions have lost their orthogonality.
-        exhausted = bound > objective * (1.0 + _CONTRADICTION)
-        lower = lower if exhausted else max(lower, min(bound, objective))
+        exhausted = bound.value > objective * (1.0 + _CONTRADICTION)
+        lower = max(lower, objective - spans.distance(bound, expansion, solution))
         iteration += 1
         # An intercept that fits all labels is optimal: c is zero, or the loss is zero to rounding.
         trivial = objective <= rounding or not c.any()
-        finished = exhausted or complete or trivial or objective - lower <= tol * objective
-        if finished:  # the decision is made with values that are computed anew
-            solution = _with_values(solution, (K if exact is None else exact) @ expansion, S)
-            objective = float(risk.objective(solution).sum())
-        gap = abs(objective - lower)
-        converged = trivial or gap <= tol * objective
-        # The lower bound holds for K as it is stored, and not for the exact K.
-        rounded = finished and exact is not None and not converged
-        yield Step(
+        finished = exhausted or complete or trivial or objective - lower <= target * objective
+        step = Step(
             iteration=iteration,
             function=solution,
             objective=objective,
-            gap=None if rounded else gap,
+            gap=None,
             passes=K.passes + (0 if exact is None else exact.passes),
-            converged=converged,
+            converged=trivial,
             leave_one_out=partial(minimum.problem.leave_one_out, c, solution.values[risk.labelled]),
+            estimated_gap=objective - lower,
         )
-        if exhausted or complete or rounded:
+        certified = partial(_certified, risk, step, (c, bound), tol, exact)
+        step = certified() if finished else replace(step, certified=certified)
+        if finished:  # the decision is made with values that are computed anew
+            # The images of the basis have lost their digits if they gave another objective.
+            lost = abs(step.objective - objective) > _CONTRADICTION * objective
+            exhausted = exhausted or (lost and exact is None)
+            target *= 0.5
+        yield step
+        # What a rounded K does not converge to is not improved by more of its products.
+        if exhausted or complete or (finished and exact is not None and not step.converged):
             return
         complete = not spans.extend(minimum)
+
+
+def _certified(
+    risk: RegularizedRisk,
+    step: Step,
+    duals: tuple[np.ndarray, LowerBound],
+    tol: float,
+    exact: Operator | None,
+) -> Step:
+    """Return a step with values and objective of the exact K, and a gap that holds for it.
+
+    Lower bounds come from both spans: near the optimum that of the function itself may be better.
+    """
+    c, bound = duals
+    found = certify(risk, step.function, -risk.reg_ambient * bound.c, p=bound.p, gram=exact)
+    gap = found.gap
+    if gap > tol * found.objective:
+        gap = min(gap, certify(risk, step.function, -risk.reg_ambient * c, gram=exact).gap)
+    return replace(
+        step,
+        function=found.function,
+        objective=found.objective,
+        gap=gap,
+        passes=risk.gram.passes + (0 if exact is None else exact.passes),
+        converged=step.converged or gap <= tol * found.objective,
+        certified=None,
+    )
 
 
 @dataclass(frozen=True)
@@ -176,6 +208,23 @@ class _GrowingSpans:
         alpha, h = self.expansions.solution(c, b)
         function = Function(risk.space.coef_of(alpha), b, h + b, risk.smoothness @ (h + b))
         return _Minimum(problem, c, alpha, function)
+
+    def distance(self, bound: LowerBound, expansion: np.ndarray, f: Function) -> float:
+        """Return the distance of the objective of f from a lower bound, without a product.
+
+        It is the sum of squares of `certificate`, from the images of the basis and their rounding.
+        """
+        risk, weights = self.risk, 0.5 * self.risk.weights[:, None]
+        g = risk.loss.feasible(-risk.reg_ambient * bound.c, risk.targets, weights)
+        error = expansion + risk.ratio * bound.Sp
+        error[risk.labelled] += g / risk.reg_ambient
+        K_error = f.values - f.intercept + (bound.image - bound.p)
+        K_error += self._K_labelled @ (g / risk.reg_ambient)
+        apart = risk.smoothness.without_null_space(f.values - bound.p) * (f.S_values - bound.Sp)
+        slack = risk.loss.slack(f.values[risk.labelled], risk.targets, weights, g)
+        squares = risk.reg_ambient * np.maximum((error * K_error).sum(axis=0), 0.0)
+        squares += risk.reg_manifold * np.maximum(apart.sum(axis=0), 0.0)
+        return float((0.5 * squares + np.maximum(slack.sum(axis=0), 0.0)).sum())
 
     def extend(self, minimum: _Minimum) -> bool:
         """Extend both spans by one pass over K; return whether anything was new."""

@@ -14,7 +14,8 @@ Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lu_factor, lu_solve
 
 from ..arrays.threads import map_blocks, row_blocks
 from ..losses import Loss
+from ..operators import twofold
 from ..operators.base import Operator
+from ..operators.twofold import Twofold
+from ..risk import weight_ratio
+from ..spaces.basis import cholesky_basis, expansion_of
 from .label_problem import LabelProblem
+from .refinement import ILL_CONDITIONED, Solve, columns_at_once, refined
 
 #: Columns of I + μSK that are formed at once; more would not stay in the cache.
 COLUMN_BLOCK = 64
@@ -52,6 +58,8 @@ class Reduction:
         Coefficients of h for each entry of (c, −μb).
     values : callable
         From coefficients to the values of h on all rows.
+    correct : callable or None
+        From the error of (I + μSK)·(coefficients of h), or of (I + μM)·(them), to their own.
     """
 
     ratio: float
@@ -60,6 +68,7 @@ class Reduction:
     sigma: float
     coefficients: np.ndarray
     values: Callable[[np.ndarray], np.ndarray]
+    correct: Callable[[np.ndarray], np.ndarray] | None = None
 
     def problem(
         self,
@@ -82,7 +91,7 @@ class Reduction:
 
 def ratio_of(reg_ambient: float, reg_manifold: float) -> float:
     """Return μ = γ_I/γ_A, the same number for pairs whose ratios differ by rounding alone."""
-    return float(f"{reg_manifold / reg_ambient:.12g}")
+    return float(f"{weight_ratio(reg_ambient, reg_manifold):.12g}")
 
 
 def _symmetric(R: np.ndarray) -> np.ndarray:
@@ -102,17 +111,50 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
         R = _symmetric(columns[labelled])
         return Reduction(mu, R, np.ones(l), 0.0, rhs, lambda coef: columns @ coef[labelled])
     rhs[:, l] = S_ones = S.times_ones()  # zero for an unnormalised Laplacian
+    if mu * twofold.norm_bound(S) * twofold.norm_bound(gram) > ILL_CONDITIONED:
+        return _reduce_ill_conditioned(gram, S, labelled, mu)
     system = _shifted_product(S, gram.to_array(), mu)
     factor = lu_factor(system, overwrite_a=True, check_finite=False)
-    solution = lu_solve(factor, rhs, check_finite=False)
+    solve = partial(lu_solve, factor, check_finite=False)
+    solution = solve(rhs)
     # One step of iterative refinement: large kernel values cost digits of the factor.
-    residual = rhs - solution - mu * (S @ (gram @ solution))
-    solution += lu_solve(factor, residual, overwrite_b=True, check_finite=False)
-    del system, factor
+    solution += solve(rhs - solution - mu * (S @ (gram @ solution)), overwrite_b=True)
     values = gram @ solution
     R, t = _symmetric(values[labelled, :l]), 1.0 - mu * (S_ones @ values[:, :l])
     sigma = max(mu * float(solution[:, l].sum()), 0.0)
-    return Reduction(mu, R, t, sigma, solution, gram.__matmul__)
+    return Reduction(mu, R, t, sigma, solution, gram.__matmul__, solve)
+
+
+def _reduce_ill_conditioned(
+    gram: Operator, S: Operator, labelled: np.ndarray, mu: float
+) -> Reduction:
+    """Return the same in the basis of a pivoted Cholesky decomposition of K.
+
+    The condition of I + μSK can be the power 3/2 of μ‖S‖‖K‖, that of I + μM is μ‖S‖‖K‖.
+    """
+    H, pivots = cholesky_basis(np.array(gram.to_array()))
+    found = BasisReductions(H, S, labelled).at(mu)
+    expansion = partial(expansion_of, H, pivots)
+
+    def correct(residual: np.ndarray) -> np.ndarray:
+        assert found.correct is not None
+        return expansion(found.correct(H.T @ residual))
+
+    coefficients = expansion(found.coefficients)
+    return replace(found, coefficients=coefficients, values=gram.__matmul__, correct=correct)
+
+
+def _intercept(
+    S: Operator, mu: float, squared_norm: float, h: Twofold, labelled: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Return t and σ, given the optimal h per unit of b: f = h + 1 there, and its penalty.
+
+    f may be a small difference and Sf a smaller one, so both are computed in twofold precision. σ
+    is a sum of squares at its minimum: errors of h count quadratically.
+    """
+    f = h + np.ones((1, 1))
+    smoothness = float(f.hi[:, 0] @ twofold.times(S, f).hi[:, 0])
+    return f.hi[labelled, 0], max(squared_norm + mu * smoothness, 0.0)
 
 
 def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
@@ -147,42 +189,72 @@ class BasisReductions:
 
     def __init__(self, H: Any, S: Operator, labelled: np.ndarray) -> None:
         self.H, self.S, self.labelled = H, S, labelled
-        self._S_ones = S.times_ones()
         self._M = smoothness_in_basis(H, S)
-        self._rhs = np.column_stack([to_dense(H[labelled]).T, H.T @ self._S_ones])
-        self._norm = float(np.diag(self._M).sum())  # the trace bounds the norm of M
+        S_ones = S.times_ones()
+        self._penalised = bool(S_ones.any())
+        self._rhs = np.column_stack([to_dense(H[labelled]).T, H.T @ S_ones])
+        self._norm = _frobenius_norm(self._M)
 
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""
-        H, coefficients = self.H, self._rhs
+        H, coefficients, correct, ill_conditioned = self.H, self._rhs, None, False
         if mu > 0 and len(self._M) > 0:  # SciPy 1.13 solves no empty systems
-            system = mu * self._M
-            system[np.diag_indices(len(system))] += 1.0
-            try:
-                factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-            except LinAlgError as error:
-                raise ValueError(
-                    f"the matrix for the ratio γ_I/γ_A = {mu:.3g} is not positive definite in "
-                    "double precision, because kernel values are too large. Scale the columns of X "
-                    "(sklearn.preprocessing.StandardScaler) so that they are of order one"
-                ) from error
-            coefficients = cho_solve(factor, self._rhs, check_finite=False)
-            if mu * self._norm > _REFINED:  # one step of refinement, without the rounding of M
-                M_coefficients = H.T @ (self.S @ (H @ coefficients))
-                residual = self._rhs - coefficients - mu * M_coefficients
-                coefficients += cho_solve(factor, residual, overwrite_b=True, check_finite=False)
-        intercept_column, l = self._rhs[:, -1], len(self.labelled)
+            correct, solve = partial(self._solve_anew, mu), self._solver(mu)
+            if mu * self._norm <= _REFINED:
+                coefficients = solve(self._rhs)
+            else:
+                products = partial(self._product, mu), partial(self._twofold_product, mu)
+                coefficients, ill_conditioned = refined(solve, *products, self._rhs, max(H.shape))
+        l = len(self.labelled)
         R = _symmetric(self._rhs[:, :l].T @ coefficients[:, :l])
-        t = 1.0 - mu * (intercept_column @ coefficients[:, :l])
-        sigma = mu * (float(self._S_ones.sum()) - mu * float(intercept_column @ coefficients[:, l]))
-        return Reduction(mu, R, t, max(sigma, 0.0), coefficients, H.__matmul__)
+        t, sigma = np.ones(l), 0.0
+        if mu > 0 and self._penalised:
+            theta = -mu * coefficients[:, [l]]
+            h = twofold.times(H, theta) if ill_conditioned else Twofold.exactly(H @ theta)
+            t, sigma = _intercept(self.S, mu, float((theta**2).sum()), h, self.labelled)
+        return Reduction(mu, R, t, sigma, coefficients, H.__matmul__, correct)
+
+    def _solver(self, mu: float) -> Solve:
+        """Return the function that solves (I + μM) X = rhs."""
+        system = mu * self._M
+        system[np.diag_indices(len(system))] += 1.0
+        try:
+            factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError as error:
+            raise ValueError(
+                f"no solution in double precision: the matrix for the ratio γ_I/γ_A = {mu:.3g} is "
+                "not positive definite, because kernel values are too large. Scale the columns of "
+                "X (sklearn.preprocessing.StandardScaler) so that they are of order one, or raise "
+                "the weight of the norm (reg_ambient or rho, or lower C)"
+            ) from error
+        return partial(cho_solve, factor, check_finite=False)
+
+    def _product(self, mu: float, V: np.ndarray) -> np.ndarray:
+        """Return μMV without the rounding of M."""
+        return mu * (self.H.T @ (self.S @ (self.H @ V)))
+
+    def _twofold_product(self, mu: float, V: np.ndarray) -> Twofold:
+        """Return the same in twice double precision."""
+        image = twofold.times(self.S, twofold.times(self.H, V))
+        return twofold.times(self.H.T, image).scaled(mu)
+
+    def _solve_anew(self, mu: float, rhs: np.ndarray) -> np.ndarray:
+        """Factor again, since the factors of all ratios would take too much memory."""
+        return self._solver(mu)(rhs)
+
+
+def _frobenius_norm(M: np.ndarray) -> float:
+    """Return the norm of a symmetric matrix of which only the lower triangle is complete."""
+    below = sum(float(M[j + 1 :, j] @ M[j + 1 :, j]) for j in range(len(M)))
+    return float(np.sqrt(2.0 * below + np.diag(M) @ np.diag(M)))
 
 
 def basis_bytes(n: int, m: int, n_labelled: int, n_ratios: int) -> int:
     """Return the peak memory of `BasisReductions` beside H, with the reductions kept."""
     block = n_labelled + 1
     columns = max(block, min(m, _columns_at_once(n)))
-    return 8 * (2 * m * m + m * block * (n_ratios + 2) + 3 * n * columns)
+    kept = 8 * (2 * m * m + m * block * (n_ratios + 2) + 3 * n * columns)
+    return kept + twofold.work_bytes(n, m, min(block, columns_at_once(max(n, m))))
 
 
 def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:

@@ -7,6 +7,8 @@ are passed in. See `manifold_cg` for the mathematics.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..risk import RegularizedRisk
@@ -94,10 +96,31 @@ class EnergyBasis:
         return _times(V, z), _times(KV, z)
 
 
+@dataclass(frozen=True)
+class LowerBound:
+    """Dual coefficients and function values that bound the optimum from below.
+
+    Attributes
+    ----------
+    value : float
+        The bound, a difference of large numbers; see `certificate` for a sum of squares.
+    c : ndarray of shape (l, columns)
+        Dual coefficients of the labels.
+    p, Sp, image : ndarray of shape (n, columns)
+        Function values p, Sp, and p + μKSp.
+    """
+
+    value: float
+    c: np.ndarray
+    p: np.ndarray
+    Sp: np.ndarray
+    image: np.ndarray
+
+
 class ManifoldBasis:
     """Directions P, orthonormal in uᵀ(S + μSKS)v, and the problem that bounds from below.
 
-    Stored are SP, the images P + μKSP, the values (KSP)_J on the labelled rows, and 1ᵀSP.
+    Stored are P, the images P + μKSP, the values (KSP)_J on the labelled rows, and 1ᵀSP.
     """
 
     def __init__(self, risk: RegularizedRisk, K_labelled: np.ndarray) -> None:
@@ -107,28 +130,32 @@ class ManifoldBasis:
 
     def extend(self, p: np.ndarray, Sp: np.ndarray, K_Sp: np.ndarray) -> bool:
         """Add directions, given with Sp and KSp; return whether any of them was new."""
-        SP, P_images, on_labelled, _ = self._columns.arrays
+        P, P_images, on_labelled, _ = self._columns.arrays
         # A component in the null space of S has no effect, but the scaling would enlarge it.
-        p = self.risk.smoothness.without_null_space(p)
+        S, p = self.risk.smoothness, self.risk.smoothness.without_null_space(p)
         size = np.sqrt(np.maximum((p * Sp).sum(axis=0), 1e-300))
-        Sp, images = Sp / size, (p + self.risk.ratio * K_Sp) / size
+        images, p = (p + self.risk.ratio * K_Sp) / size, p / size
         values = K_Sp[self.risk.labelled] / size
-        before = (Sp * images).sum(axis=0)
+        before = (Sp / size * images).sum(axis=0)
         for _ in range(2):  # Gram-Schmidt twice is enough
-            overlap = SP.T @ images
-            Sp, images = Sp - _times(SP, overlap), images - _times(P_images, overlap)
+            overlap = P.T @ (S @ images)
+            p, images = p - _times(P, overlap), images - _times(P_images, overlap)
             values = values - on_labelled @ overlap
-        T = _orthonormalizer(Sp.T @ images, before)
-        Sp = Sp @ T
-        self._columns.append(Sp, images @ T, values @ T, Sp.sum(axis=0, keepdims=True))
-        return Sp.shape[1] > 0
+        T = _orthonormalizer(p.T @ (S @ images), before)
+        p = p @ T
+        self._columns.append(p, images @ T, values @ T, (S @ p).sum(axis=0, keepdims=True))
+        return p.shape[1] > 0
 
-    def lower_bound(self) -> float:
-        """Return a lower bound of the optimum, summed over the columns."""
-        mu, (*_, B, (v,)) = self.risk.ratio, self._columns.arrays
+    def lower_bound(self) -> LowerBound:
+        """Return the dual solution over the span."""
+        mu, (P, images, B, (v,)) = self.risk.ratio, self._columns.arrays
         R, t, sigma = self._K - mu * (B @ B.T), 1.0 - mu * (B @ v), mu * float(v @ v)
         problem = label_problem(self.risk, R, t, sigma)
-        return float(problem.lower_bound(*problem.solve()[:2]).sum())
+        c, b, _ = problem.solve()
+        z = B.T @ c + np.outer(v, b)
+        value = float(problem.lower_bound(c, b).sum())
+        p = _times(P, z)
+        return LowerBound(value, c, p, self.risk.smoothness @ p, _times(images, z))
 
 
 def _times(A: np.ndarray, B: np.ndarray) -> np.ndarray:

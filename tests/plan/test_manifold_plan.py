@@ -1,0 +1,73 @@
+"""Plans of manifold-regularised models and of the default: methods, storage, refusals."""
+
+import pytest
+
+from lapwing.kernels.functions import GaussianKernel, LinearKernel
+from lapwing.plan.default import plan_default
+from lapwing.plan.manifold import plan_manifold
+from lapwing.solvers.methods import Sizes
+
+GAUSS, LINEAR = GaussianKernel(1.0), LinearKernel()
+
+
+def plan(kernel=GAUSS, n=2000, d=5, solver="auto", manifold=1.0, limit="1GB", sparse=False):
+    sizes = Sizes(n, d, n_labelled=20, n_columns=1, is_sparse=sparse)
+    made = plan_manifold(kernel, sizes, solver=solver, reg_manifold=manifold, memory_limit=limit)
+    return made.method, made.space, made.storage
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ("eliminate", "expansion", "float64")),
+        ({"manifold": 0.0}, ("eliminate", "expansion", "tiled")),
+        ({"manifold": 0.0, "n": 10**6}, ("eliminate", "expansion", "tiled")),
+        ({"limit": "60MB"}, ("manifold_cg", "expansion", "triangle64")),
+        ({"n": 10_001, "limit": "9GB"}, ("manifold_cg", "expansion", "triangle64")),
+        ({"solver": "cg"}, ("manifold_cg", "expansion", "triangle64")),
+        ({"solver": "pcg"}, ("pcg", "expansion", "float64")),
+        ({"kernel": None}, ("eliminate", "expansion", "given")),
+        ({"kernel": LINEAR}, ("eliminate_features", "linear", None)),
+        ({"kernel": LINEAR, "solver": "pcg"}, ("pcg", "linear", None)),
+        ({"kernel": LINEAR, "d": 5000}, ("eliminate", "linear", "float64")),
+        ({"kernel": LINEAR, "d": 5000, "sparse": True}, ("manifold_cg", "linear", None)),
+    ],
+    ids=str,
+)
+def test_how_a_model_over_all_rows_is_solved(options, expected):
+    assert plan(**options) == expected
+
+
+@pytest.mark.parametrize("solver", ["newton", "dual", "direct"])
+def test_direct_solvers_without_room_are_refused(solver):
+    with pytest.raises(MemoryError, match=f"solver='{solver}' with 2000 rows .*use solver='auto'"):
+        plan(solver=solver, limit="60MB")
+
+
+def default(limit, n=10_000, labels=10, points=1000, margin=1000):
+    return plan_default(
+        n, 5, row_bytes=400_000, n_labels=labels, n_points=points, margin_rows=margin,
+        memory_limit=limit,
+    )  # fmt: skip
+
+
+def test_families_of_the_default_that_have_room():
+    def fitting(limit, **sizes):
+        made = default(limit, **sizes)
+        assert made.n_bytes <= made.budget
+        return made.manifold_fits, made.margin_fits
+
+    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 24 MB.
+    assert fitting("250MB") == (True, True)
+    assert fitting("200MB") == (False, True)
+    assert fitting("50MB") == (False, False)
+    assert fitting("200MB", points=100) == (True, True)
+    assert fitting("250MB", margin=3000) == (True, False)
+    assert fitting("200MB", n=20_000, points=100) == (True, True)
+
+
+def test_a_default_without_room_for_its_graph_is_refused():
+    for sizes in ({"n": 10_000}, {"n": 100, "labels": 1000}):  # 40 MB; 32 MB of labels
+        with pytest.raises(MemoryError, match="fit fewer unlabelled rows"):
+            default("30MB", **sizes)
+        default("45MB", **sizes)
