@@ -151,6 +151,10 @@ def repeated_columns(problem: Problem, rng: np.random.Generator) -> Problem:
 def repeated_rows(problem: Problem, rng: np.random.Generator) -> Problem:
     n = len(problem.X)
     some = np.append(np.arange(n), rng.integers(0, n, size=n // 2))
+    # Degrees become uneven, and so do functions that a normalised Laplacian leaves free; a few
+    # eigenvectors may not hold a constant any more.
+    few = problem.case.has("n_eigenvectors") and problem.case.estimator.n_eigenvectors is not None
+    problem = replace(problem, learnable=problem.learnable and not few)
     return _take(problem, some, "repeated_rows")
 
 
@@ -164,12 +168,14 @@ def outlier(problem: Problem, rng: np.random.Generator) -> Problem:
     X = problem.X.copy()
     with np.errstate(over="ignore"):
         X[-1] *= factor
-    # gamma="scale" and bins between the extremes are documented to follow the largest rows: to
-    # them an outlier is another problem.
+    # gamma="scale" and bins between the extremes are documented to follow the largest rows, and
+    # k-means gives an outlier one of its few centres: to them it is another problem.
     given = problem.case.new().get_params(deep=False)
-    follows = given.get("gamma") == "scale" or "n_bins" in given
-    # Beside a large constant it sets the unit in which digits are kept, and hides the other rows.
-    follows |= problem.has("constant_column")
+    follows = given.get("gamma") == "scale" or "n_bins" in given or "n_anchors" in given
+    follows |= isinstance(given.get("n_prototypes"), int)
+    # Beside a large constant it sets the unit in which digits are kept, and hides the other rows;
+    # so does the same row twice.
+    follows |= problem.has("constant_column") or problem.has("outlier")
     learnable = problem.learnable and factor <= 1e6 and problem.scale_free and not follows
     return problem.then(f"outlier {factor:g}", X=X, learnable=learnable)
 
