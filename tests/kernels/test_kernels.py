@@ -231,6 +231,17 @@ def test_gamma_median_leaves_equal_rows_out():
     assert resolve_gamma("median", X) == pytest.approx(1 / 50)
 
 
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+def test_rounding_does_not_separate_equal_rows_far_from_zero(gamma):
+    """Sparse rows are not centred, and means of equal rows differ from them by rounding."""
+    row = 1e11 * np.random.default_rng(0).normal(size=50)
+    X = sp.csr_matrix(np.tile(row, (20, 1)))
+    kernel = make_kernel("rbf", X, gamma=gamma, degree=3, coef0=0.0)
+    mean = kernel.prepare((1.0 + np.finfo(float).eps) * row[None])
+    np.testing.assert_allclose(kernel.block(kernel.prepare(X), mean), 1.0, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(kernel.block(mean, mean), 1.0, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("rule", ["scale", "median"])
 def test_gamma_of_constant_rows_is_one(rule):
     assert resolve_gamma(rule, np.full((10, 3), 2.0)) == 1.0

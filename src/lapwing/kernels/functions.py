@@ -15,12 +15,14 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from ..arrays.row_units import column_variances
+from ..arrays.row_units import column_variances, largest_value
 
 #: Number of evenly spaced rows from which medians are computed.
 _MEDIAN_ROWS = 1000
 #: Variances and squared distances below this value are treated as zero.
 _TINY = 1e-300
+#: Largest value of rows up to which the rounding of their squared distances is below 1e-9.
+_LEVEL = 1e3
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
         return value
     if gamma == "scale":
         variance = float(column_variances(X).sum())
-        return 1.0 / variance if variance > _TINY else 1.0
+        return 1.0 / variance if variance > _TINY else gamma_of_equal_rows(X)
     if gamma == "median":
         some = _spread_rows(X)
         rows = GaussianKernel(1.0, _center(X)).prepare(some)
@@ -255,8 +257,13 @@ def resolve_gamma(gamma: float | str, X: np.ndarray | sp.csr_matrix) -> float:
         pairs = np.triu_indices(some.shape[0], 1)
         distances = distances[pairs][distances[pairs] > 1e-12 * np.maximum(sizes[pairs], 1e-300)]
         median = float(np.median(distances)) if len(distances) else 0.0
-        return 1.0 / (2.0 * median) if median > _TINY else 1.0
+        return 1.0 / (2.0 * median) if median > _TINY else gamma_of_equal_rows(X)
     raise ValueError(f"gamma must be a positive number, 'median' or 'scale', got {gamma!r}")
+
+
+def gamma_of_equal_rows(X: np.ndarray | sp.csr_matrix) -> float:
+    """Return 1, or less where the rounding of a distance of zero would be seen."""
+    return 1.0 / max(1.0, largest_value(X) / _LEVEL) ** 2
 
 
 def _spread_rows(X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:

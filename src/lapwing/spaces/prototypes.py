@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
-from ..kernels.functions import Kernel, PreparedRows
+from ..kernels.functions import Kernel, PreparedRows, gamma_of_equal_rows
 from .features import CUTOFF, inverse_root
 
 #: Number of similarities of one tile: small enough for the cache, large enough for fast products.
@@ -177,7 +177,7 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
     # Smaller distances are those of rows that are equal up to rounding.
-    return kernel.with_gamma(6.0 / typical if typical > 1e-300 else 1.0)
+    return kernel.with_gamma(6.0 / typical if typical > 1e-300 else gamma_of_equal_rows(points))
 
 
 def smoothness_at_points(
