@@ -36,11 +36,14 @@ def renamed(y, names, marker=None):
 @each_case()
 def test_order_of_the_rows_does_not_matter(case):
     X, y, truth = case.data()
-    order = np.random.default_rng(0).permutation(N_ROWS)
-    expected, found = case.fitted(), fit_quietly(case.new(), X[order], y[order])
+    orders = [np.random.default_rng(seed).permutation(N_ROWS) for seed in range(3)]
+    order, expected = orders[0], case.fitted()
     if case.order_matters:
-        assert found.score(X, truth) > expected.score(X, truth) - 0.3
+        # Random points may be badly placed, whatever the order: not in most orders.
+        scores = [fit_quietly(case.new(), X[o], y[o]).score(X, truth) for o in orders]
+        assert np.median(scores) > expected.score(X, truth) - 0.3
         return
+    found = fit_quietly(case.new(), X[order], y[order])
     np.testing.assert_allclose(values_of(found, X), values_of(expected, X), atol=case.tol)
     if case.is_classifier:
         np.testing.assert_array_equal(found.transduction_, expected.transduction_[order])

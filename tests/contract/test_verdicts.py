@@ -194,6 +194,21 @@ def test_classes_that_rows_do_not_determine_are_nobodys_fault():
     assert judge(odd) is None
 
 
+def with_one_label_per_class(problem):
+    first = [np.flatnonzero(problem.truth == label)[0] for label in np.unique(problem.truth)]
+    return replace(
+        problem, y=np.where(np.isin(np.arange(len(problem.y)), first), problem.truth, -1)
+    )
+
+
+def test_a_method_that_needs_more_labels_is_compared_with_itself():
+    assert judge(with_one_label_per_class(problem_of(coin))) is None
+    few = with_one_label_per_class(problem_of(fixed_units))
+    finding = judge(replace(few, X=1e6 * few.X))
+    assert finding is not None
+    assert finding.kind == "chance"
+
+
 def test_a_refusal_of_odd_rows_is_fine():
     odd = replace(problem_of(refused), steps=("outlier 1e6",))
     assert judge(odd) is None

@@ -166,8 +166,13 @@ def test_a_constant_decision_function_is_warned_of(model, factor, n_classes):
     X = rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth]
     y = np.where(np.arange(60) < 13, truth, -1)
     assert constant_warnings(model, X, y) == []
-    [found] = constant_warnings(model, factor * X, y)
-    one = model.predict(factor * X)
+    found, one = constant_warnings(model, factor * X, y), model.predict(factor * X)
+    if getattr(model, "loss", "") == "hinge" and (n_classes, factor) == (3, 1e-10):
+        # All intercepts are -1 here: the small rest decides, and is right.
+        np.testing.assert_array_equal(one, truth)
+        assert found == []
+        return
+    [found] = found
     assert len(np.unique(one)) == 1
     assert f"get the class {one.tolist()[0]!r}: scale the columns of X" in str(found.message)
     assert found.filename == __file__

@@ -602,7 +602,7 @@ def test_small_rho_keeps_its_digits_or_is_refused():
     assert model.result_.gap <= 1e-3 * model.result_.objective
     with pytest.raises(ValueError, match=r"double precision.* \(reg_ambient or rho"):
         LapSVCPath(rho=1e-18, gamma=5.0, cv=None).fit(X, y)
-    with pytest.raises(ValueError, match=r"more than 1e\+100 times that of the norm"):
+    with pytest.raises(ValueError, match="rho=1e-300 takes results out of the range"):
         LapSVCPath(rho=1e-300).fit(X, y)
 
 

@@ -185,6 +185,7 @@ def _quality(problem: Problem, model: BaseEstimator, arguments: dict) -> Finding
     """Far better than chance where the nearest labelled rows give nearly the truth.
 
     A few targets in three columns may not determine a function, and no method is then at fault.
+    Nor is it with one or two labels of a class, if it does no better with the plain rows.
     """
     hidden = problem.hidden
     if not problem.learnable or hidden.sum() < 10:
@@ -193,8 +194,20 @@ def _quality(problem: Problem, model: BaseEstimator, arguments: dict) -> Finding
     if quality >= chance + _POOR * (1.0 - chance):
         return None
     solved = _score(problem, _nearest(problem))[0] >= chance + _SOLVED * (1.0 - chance)
+    if solved and _has_few_labels(problem):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain = clone(model).fit(problem.plain, problem.y, **arguments)
+        found = _score(problem, np.asarray(plain.transduction_)[hidden])[0]
+        solved = found >= chance + _POOR * (1.0 - chance)
     text = f"score {quality:.2f} where {chance:.2f} is chance"
     return Finding("chance", "fit", text) if solved else None
+
+
+def _has_few_labels(problem: Problem) -> bool:
+    known = problem.truth[~problem.hidden]
+    counts = np.unique(known.astype(str), return_counts=True)[1]
+    return problem.case.is_classifier and counts.min() < 3
 
 
 def _score(problem: Problem, found: np.ndarray) -> tuple[float, float]:
