@@ -350,3 +350,19 @@ def test_expansion_without_support_or_rows():
     kernel = make("rbf", A)
     assert not evaluate(kernel, A, A, np.zeros((20, 2))).any()
     assert evaluate(kernel, A[:0], A, np.ones((20, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e9, 1e13])
+def test_close_rows_far_from_the_centre(size, sparse):
+    """Duplicate rows have the value 1, and close ones that of their difference."""
+    rng = np.random.default_rng(0)
+    A = np.round(size * rng.normal(size=(10, 4)))
+    B = np.concatenate([A, A[::-1]])
+    B[:3, 1] += 1.0
+    kernel = GaussianKernel(0.3)
+    found = kernel.block(*(kernel.prepare(sp.csr_matrix(X) if sparse else X) for X in (A, B)))
+    np.testing.assert_allclose(found, naive("rbf", A, B), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found[np.arange(3), np.arange(3)], np.exp(-0.3), rtol=1e-6)
+    K = kernel.block(kernel.prepare(B), kernel.prepare(B))
+    assert np.linalg.eigvalsh(K).min() > -1e-5

@@ -523,3 +523,16 @@ def test_a_tolerance_below_rounding_ends_without_convergence():
     assert not steps[-1].converged
     assert "rounding prevents further progress" in steps[-1].remark
     assert np.isfinite(steps[-1].function.values).all()
+
+
+def test_steps_that_are_invisible_in_the_objective_end():
+    """Q is a large multiple of a matrix of rank one, beside which the rest is rounding."""
+    rng = np.random.default_rng(0)
+    n = 60
+    X, V = rng.normal(size=(n, 1)), rng.normal(size=(n, 8))
+    y = np.sign(X) * np.where(rng.random((n, 1)) < 0.2, -1.0, 1.0)
+    problem = problem_of(1e50 * (X @ X.T) + 0.01 * (V @ V.T), y, C=10.0)
+    steps = list(itertools.islice(decompose(problem, tol=1e-3, cache_bytes=PLENTY), 2000))
+    assert len(steps) < 1000
+    assert not steps[-1].converged
+    assert "rounding prevents further progress" in steps[-1].remark

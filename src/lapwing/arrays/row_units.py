@@ -146,6 +146,32 @@ class Extent:
         eps = np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps
         return cls(largest, low, high, float(eps))
 
+    @property
+    def ranges(self) -> np.ndarray:
+        """Largest minus smallest value of each column of dense rows; infinite if it overflows."""
+        assert self.low is not None and self.high is not None
+        with np.errstate(over="ignore"):
+            return self.high - self.low
+
+    @property
+    def levels(self) -> np.ndarray:
+        """Largest absolute value of each column of dense rows."""
+        assert self.low is not None and self.high is not None
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def varies(self) -> np.ndarray:
+        """Which columns of dense rows hold more than the rounding of one value."""
+        with np.errstate(over="ignore"):
+            return self.ranges / (_LEAST_VALUES * self.eps) > self.levels
+
+    def refuse_rounding(self) -> None:
+        """Refuse dense rows whose widest column holds rounding only, and more than one value."""
+        widest = int(self.ranges.argmax())
+        if 0 < self.ranges[widest] and not self.varies[widest]:
+            level, spread = self.levels[widest], self.ranges[widest]
+            refuse(f"holds a column near {level:.1e} whose values differ by {spread:.1e} at most")
+
     def __or__(self, other: Extent) -> Extent:
         """Return the extent of both rows."""
         largest = max(self.largest, other.largest)
@@ -167,17 +193,12 @@ def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUni
     """
     origin, largest = None, extent.largest
     if extent.low is not None and extent.high is not None:
-        exponent = _exponent(largest)  # such that nothing below overflows
-        low, high = np.ldexp(extent.low, exponent), np.ldexp(extent.high, exponent)
-        ranges, levels = high - low, np.maximum(np.abs(low), np.abs(high))
-        widest = int(ranges.argmax())
-        if 0 < ranges[widest] < _LEAST_VALUES * extent.eps * levels[widest]:
-            level, spread = np.ldexp([levels[widest], ranges[widest]], -exponent)
-            refuse(f"holds a column near {level:.1e} whose values differ by {spread:.1e} at most")
-        far = levels > _FAR * ranges[widest]
-        if any_origin and ranges[widest] > 0 and far.any():
-            origin = np.where(far, np.ldexp(low + ranges / 2.0, -exponent), 0.0)
-            largest = float(np.ldexp(np.where(far, ranges, levels).max(), -exponent))
+        extent.refuse_rounding()
+        ranges, levels = extent.ranges, extent.levels
+        far = levels / _FAR > ranges.max()
+        if any_origin and ranges.max() > 0 and far.any():
+            origin = np.where(far, extent.low + ranges / 2.0, 0.0)
+            largest = float(np.where(far, ranges, levels).max())
     if _is_ordinary(largest):
         return RowUnits(0, origin)
     if not any_scale:
@@ -186,7 +207,7 @@ def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUni
             f"holds values up to {largest:.1e}, too {size} for this kernel or for a gamma or "
             "bandwidth that is given as a number"
         )
-    return RowUnits(_exponent(largest), origin)
+    return RowUnits(int(power_to_one(largest)), origin)
 
 
 def check_inner_products(X: Any, extent: Extent) -> None:
@@ -204,7 +225,7 @@ def check_inner_products(X: Any, extent: Extent) -> None:
 
 def spread_and_level(X: sp.csr_matrix) -> tuple[float, float]:
     """Return the standard deviation of sparse rows from their mean, and the largest norm of one."""
-    power = _exponent(largest_value(X))
+    power = int(power_to_one(largest_value(X)))
     X = _times_power(X.astype(np.float64), power)
     row_of_value = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     squares = np.bincount(row_of_value, X.data**2, minlength=1)
@@ -276,9 +297,9 @@ def _is_ordinary(largest: float) -> bool:
     return largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]
 
 
-def _exponent(largest: float) -> int:
-    """Return the even power of two that brings a positive value to between 1/4 and 1."""
-    exponent = -int(np.frexp(largest)[1])
+def power_to_one(values: Any) -> Any:
+    """Return the even powers of two that bring positive values to between 1/4 and 1."""
+    exponent = -np.frexp(values)[1]
     return exponent - exponent % 2
 
 

@@ -109,6 +109,7 @@ class SemiSupervisedClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
+    _scales_columns = True
     _checks = {"method": one_of("auto", *FAMILIES)}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

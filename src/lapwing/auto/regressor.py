@@ -88,6 +88,7 @@ class SemiSupervisedRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Progress | None = None
 
+    _scales_columns = True
     _checks = {"method": one_of("auto", *(f for f in FAMILIES if f != MARGIN))}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

@@ -14,10 +14,24 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from ..arrays.packing import expect, expect_finite
+from ..arrays.row_units import (
+    Extent,
+    column_means,
+    column_variances,
+    power_to_one,
+    refuse,
+    safe_precision,
+)
 
 SCALINGS = ("common", "columns", "text", "counts")
-#: Ratio of the 95th to the 5th percentile of the columns' ranges above which their units differ.
+#: Ratio of the widest range of a column to the 5th percentile of all above which units differ.
 _MOST_RATIO = 20.0
+#: Ranges of columns that are computed with as they are, in either precision.
+_ORDINARY = (1e-10, 1e10)
+#: Largest scaled value: a value of a new row that is farther off, or of an outlier, is moved there.
+_FARTHEST = {"float64": 1e50, "float32": 1e10}
+#: Largest value of a column, such that a multiple of the differences of its values is finite.
+_LARGEST = 1e305
 #: A row is left out if a value is farther from the median of its column than this multiple of the
 #: range of nine tenths of them: it may be a typing error, and would hide all others. If fewer rows
 #: than this share are left, values are far apart by nature, and all are used.
@@ -43,18 +57,25 @@ class RowScaling:
         Subtracted from dense rows; None for sparse ones.
     factor : ndarray of shape (d,) or (1,)
         Factors of the columns.
+    exponent : ndarray of int, shape (d,), or None
+        Powers of two by which columns of extreme values are multiplied before all else.
     """
 
     kind: str
     center: np.ndarray | None
     factor: np.ndarray
+    exponent: np.ndarray | None = None
 
     def apply(self, X: Any) -> Any:
-        """Return scaled rows, in the precision of X."""
+        """Return scaled rows, in the precision of X if it holds their squares."""
         if self.center is not None:
             X = X.toarray() if sp.issparse(X) else X
-            dtype = X.dtype if X.dtype.kind == "f" else np.float64
-            return (X - self.center.astype(dtype)) * self.factor.astype(dtype)
+            X = safe_precision(X if X.dtype.kind == "f" else X.astype(np.float64))
+            most = _FARTHEST[X.dtype.name]
+            with np.errstate(over="ignore"):
+                X = X if self.exponent is None else np.ldexp(X, self.exponent)
+                scaled = (X - self.center.astype(X.dtype)) * self.factor.astype(X.dtype)
+            return np.clip(scaled, -most, most, out=scaled)
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         if self.kind == "common":
@@ -68,6 +89,9 @@ class RowScaling:
         """Refuse contents of a model file that make no sense."""
         expect(self.kind in SCALINGS)
         expect_finite(self.factor, self.center)
+        if self.exponent is not None:
+            expect(self.exponent.dtype.kind == "i" and self.center is not None)
+            expect(bool(np.all(np.abs(self.exponent) < 1200)))
 
 
 def learn_scaling(X: Any) -> RowScaling:
@@ -79,7 +103,7 @@ def learn_scaling(X: Any) -> RowScaling:
         All rows.
     """
     some = X[:: -(-X.shape[0] // _MOST_ROWS)]
-    return _sparse_scaling(X, some) if sp.issparse(X) else _dense_scaling(X, some)
+    return _sparse_scaling(X, some) if sp.issparse(X) else _dense_scaling(some)
 
 
 def _sparse_scaling(X: Any, some: Any) -> RowScaling:
@@ -93,28 +117,34 @@ def _sparse_scaling(X: Any, some: Any) -> RowScaling:
     return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
 
 
-def _dense_scaling(X: np.ndarray, some: np.ndarray) -> RowScaling:
-    usual = _usual_rows(some)
-    X, some = (X, some) if usual.all() else (some[usual], some[usual])
-    center = X.mean(axis=0, dtype=np.float64)
-    spread = some.std(axis=0, dtype=np.float64)
-    varies = spread > 1e-12 * np.maximum(np.abs(center), 1e-300)
+def _dense_scaling(X: np.ndarray) -> RowScaling:
+    X = X[_usual_rows(X)]
+    extent = Extent.of(X)
+    if extent.largest > _LARGEST:
+        refuse(f"holds values up to {extent.largest:.1e}")
+    ranges, varies = extent.ranges, extent.varies
     if not varies.any():
-        return RowScaling("common", center, np.ones(1))
-    ranges = (some.max(axis=0) - some.min(axis=0)).astype(np.float64)[varies]
-    low = np.percentile(ranges, 5, method="lower")
-    if np.percentile(ranges, 95, method="higher") <= _MOST_RATIO * low:
+        extent.refuse_rounding()
+        return RowScaling("common", column_means(X), np.ones(1))
+    is_common = ranges.max() <= _MOST_RATIO * np.percentile(ranges[varies], 5, method="lower")
+    units = np.full_like(ranges, ranges.max()) if is_common else np.where(varies, ranges, 1.0)
+    extreme = (units < _ORDINARY[0]) | (units > _ORDINARY[1])
+    exponent = np.where(extreme, power_to_one(units), 0) if extreme.any() else None
+    X = X if exponent is None else np.ldexp(X, exponent)
+    center, spread = column_means(X), np.sqrt(column_variances(X))
+    if is_common:
         length = float(np.sqrt((spread**2).sum()))
-        return RowScaling("common", center, np.array([1.0 / length]))
+        return RowScaling("common", center, np.array([1.0 / length]), exponent)
     factor = np.zeros(X.shape[1])
     factor[varies] = 1.0 / (spread[varies] * np.sqrt(varies.sum()))
-    return RowScaling("columns", center, factor)
+    return RowScaling("columns", center, factor, exponent)
 
 
 def _usual_rows(X: np.ndarray) -> np.ndarray:
     """Return which rows have no value far from all others of its column; all, if many have."""
-    low, middle, high = np.percentile(X[:: -(-len(X) // _QUANTILE_ROWS)], [5, 50, 95], axis=0)
-    reach = np.where(high > low, _FAR * (high - low), np.inf)
-    far = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0)) > reach
-    usual = (np.abs(X[:, far] - middle[far]) <= reach[far]).all(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # of columns that are refused later
+        low, middle, high = np.percentile(X[:: -(-len(X) // _QUANTILE_ROWS)], [5, 50, 95], axis=0)
+        reach = np.where(high > low, _FAR * (high - low), np.inf)
+        far = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0)) > reach
+        usual = (np.abs(X[:, far] - middle[far]) <= reach[far]).all(axis=1)
     return usual if np.mean(usual) >= _MOST_USUAL else np.ones(len(X), dtype=bool)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,6 +52,8 @@ class Model(BaseEstimator):
     _row_dtype: Any = FLOATS
     #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
     _keeps_rows: bool = True
+    #: Whether the model brings the columns of dense rows to a common scale itself.
+    _scales_columns: bool = False
     #: Checks of parameters that differ from the shared ones, by name, see `parameters`.
     _checks: ClassVar[Mapping[str, Check]] = {}
     #: Attributes from which arrays of others are derived, see `arrays.packing`.
@@ -117,13 +120,16 @@ class Model(BaseEstimator):
     def _check_rows(self, X: Any) -> Rows:
         """Return training rows, checked, in units in which the model can compute with them."""
         rows = check_rows(self, X, dtype=self._row_dtype)
-        units = units_of(self, rows.X, Extent.of(rows.X))
+        own = self._scales_columns and not sp.issparse(rows.X)
+        units = SAME_UNITS if own else units_of(self, rows.X, Extent.of(rows.X))
         rows = rows.in_units(units, in_tiles=self._row_dtype == ROW_DTYPE)
         return rows.kept(X) if self._keeps_rows else rows
 
     def _new_rows(self, X: Any) -> Any:
         """Return rows to predict, checked, in the units of the training rows."""
         X = check_new_rows(self, X, dtype=self._row_dtype)
+        if self._scales_columns and not sp.issparse(X):
+            return X
         return getattr(self, "_units", SAME_UNITS).apply_new(X)
 
     def _training_rows(self) -> Rows:

@@ -21,6 +21,8 @@ from ..arrays.row_units import column_variances, largest_value
 _MEDIAN_ROWS = 1000
 #: Variances and squared distances below this value are treated as zero.
 _TINY = 1e-300
+#: Error of γ‖a − b‖² that is not seen in kernel values, and exponent above which these vanish.
+_UNSEEN, _EXPONENT = 1e-6, 40.0
 #: Largest value of rows up to which the rounding of their squared distances is below 1e-9.
 _LEVEL = 1e3
 
@@ -183,8 +185,29 @@ class GaussianKernel(Kernel):
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the Gaussian of the squared distances."""
         distances = self.squared_distances(A, B)
+        self._correct_near_pairs(A, B, distances)
         distances *= -self.gamma
         return np.exp(distances, out=distances)
+
+    def _correct_near_pairs(self, A: PreparedRows, B: PreparedRows, distances: np.ndarray) -> None:
+        """Compute distances from differences where the rounding of norms would be seen in k.
+
+        These are pairs of rows that are close to each other and, relative to the width, far from
+        the centre. Without this, values of duplicate rows are 0 or 1 by chance, and K is
+        indefinite. In single precision, which is used where `single_precision_error` is small,
+        there are none.
+        """
+        assert A.squared_norms is not None and B.squared_norms is not None
+        if distances.dtype != np.float64:
+            return
+        rounding = 8.0 * float(np.finfo(np.float64).eps)
+        far = _UNSEEN / (rounding * self.gamma)
+        others = np.flatnonzero(B.squared_norms > far)
+        for row in np.flatnonzero(A.squared_norms > far) if len(others) else ():
+            error = rounding * (A.squared_norms[row] + B.squared_norms[others])
+            near = others[distances[row, others] < _EXPONENT / self.gamma + error]
+            differences = A.data[np.full(len(near), row)] - B.data[near]
+            distances[row, near] = row_norms(differences, squared=True)
 
     def squared_distances(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return ‖a − b‖², never negative."""

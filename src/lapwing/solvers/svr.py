@@ -34,9 +34,9 @@ _INNER_TOLERANCE = 0.1
 #: they are at least this share of the active rows.
 _SHRINK_STEPS = 10
 _SHRINK_SHARE = 0.1
-#: Steps in a row, of which none decreases the objective by more than its rounding or lowers the
-#: smallest violation so far, that end it.
-_LOST_STEPS = 100
+#: Steps in a row that end it, if none of them lowers the smallest violation so far, or decreases the
+#: objective by more than its rounding and by more than this share of the duality gap.
+_LOST_STEPS, _LEAST_PROGRESS = 100, 1e-10
 
 
 @dataclass(frozen=True)
@@ -305,14 +305,15 @@ class _Decomposition:
         return True
 
     def _decreases(self, Q: np.ndarray, working: np.ndarray, after: np.ndarray) -> bool:
-        """Return whether the objective will be smaller by more than its rounding."""
+        """Return whether the objective will be noticeably smaller."""
         before, G, epsilon = self.beta[working], self.G[working], self.problem.epsilon
         change = after - before
         slope = float((change * (G + 0.5 * (Q @ change))).sum())
         cost = epsilon * float((np.abs(after) - np.abs(before)).sum())
         # Rounding of a sum, and of β in it, is relative to its terms without their signs.
         terms = np.abs(self.beta) * (np.abs(self.G) + np.abs(self.problem.targets) + epsilon)
-        return -(slope + cost) > float(np.finfo(float).eps * terms.sum())
+        least = max(float(np.finfo(float).eps * terms.sum()), _LEAST_PROGRESS * self._gap)
+        return -(slope + cost) > least
 
     def _choose(self, rates: _Rates, open_columns: np.ndarray) -> np.ndarray:
         """Return the rows of the next working set: the worst violators, then previous rows."""
