@@ -490,7 +490,7 @@ def test_an_outlier_is_far_and_not_infinite(value, kind):
 
 def test_values_whose_differences_overflow_are_refused():
     X = (np.arange(20.0) - 9.5)[:, None] / 9.5 * 1.5e308
-    with pytest.raises(ValueError, match="holds values up to 1.5e[+]308.*Rescale X"):
+    with pytest.raises(ValueError, match=r"holds values up to 1.5e[+]308.*Rescale X"):
         SemiSupervisedClassifier().fit(X, np.where(np.arange(20) < 4, np.arange(20) % 2, -1))
 
 

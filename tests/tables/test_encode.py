@@ -478,3 +478,38 @@ def test_minus_one_among_classes_without_an_empty_cell_is_refused(labels):
 def test_minus_one_is_a_label_where_nothing_else_can_be_meant(labels):
     table = table_of(x=list(range(len(labels))), label=labels)
     assert -1 in fit_encoder(table, target="label").target_of(table)
+
+
+@pytest.mark.parametrize(
+    "labels", [["A", "B", "-1", "A"], ["A", "B", "-1", None], ["A", -1, "B", "A"]]
+)
+def test_minus_one_beside_texts_is_refused(labels):
+    table = table_of(x=[1, 2, 3, 4], label=labels)
+    with pytest.raises(ValueError, match="other labels are texts.*--unlabeled -1 if it does"):
+        fit_encoder(table, target="label")
+    assert "-1" in fit_encoder(table, target="label", unlabeled="nan").target_of(table)
+    assert "-1" not in fit_encoder(table, target="label", unlabeled="-1").target_of(table)
+
+
+@pytest.mark.parametrize(
+    ("decimal", "cells", "noted"),
+    [
+        (",", ["1.5", "2.25", "3"], "'.'"),
+        (".", ["1,5", "2,25", "3"], "','"),
+        (",", ["1,5", "2,25", "3"], None),
+        (",", ["1", "2", "30"], None),
+        (".", ["1.5", "2", "30"], None),
+        (None, ["1,5", "2", "30"], None),
+    ],
+)
+def test_columns_with_another_decimal_mark_than_their_file_are_noted(decimal, cells, noted):
+    table = replace(table_of(x=cells, label=["a", "b", None]), decimal=decimal)
+    notes = fit_encoder(table, target="label").notes
+    expected = [] if noted is None else [f"column 'x' is read with the decimal mark {noted}"]
+    assert [note.split(", because")[0] for note in notes] == expected
+
+
+@pytest.mark.parametrize("cells", [["20.3 %", "4 %", "5.5 %"], ["€ 203.20", "€ 3.10", "€ 1.00"]])
+def test_numbers_with_units_are_noted(cells):
+    table = table_of(x=cells, z=[1, 2, 4], label=["a", "b", None])
+    assert any("look like them" in note for note in fit_encoder(table, target="label").notes)

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.tables.numerals import decimal_mark, notation, number_or_none, number_with
+from lapwing.tables.numerals import (
+    decimal_mark,
+    looks_like_number,
+    notation,
+    number_or_none,
+    number_with,
+)
 
 OTHER = {".": ",", ",": "."}
 
@@ -54,3 +60,23 @@ def test_what_a_file_shows_decides_where_a_column_shows_nothing():
     assert notation(["1.623"], ",") == notation(["3,5"]) == "decimal comma"
     assert notation(["1,623"], ".") == notation(["1,623.5"], ",") == "decimal point"
     assert notation(["1,623"]) is notation(["3,5", "a"], ",") is None
+
+
+@pytest.mark.parametrize("mark", [" ", "'", "\u2019", "\u00a0", "\u202f"])
+def test_spaces_and_apostrophes_between_thousands_need_no_decimal_mark(mark):
+    texts = [f"2{mark}032", "17", f"1{mark}000{mark}000"]
+    assert notation(texts) == "decimal point"
+    assert notation(texts, ",") == "decimal comma"
+    assert notation([*texts, "1,623"]) is None
+    assert notation([f"2{mark}03"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "alike"),
+    [
+        ("20.3 %", True), ("€ 203.20", True), ("-3,5 %", True), ("$1,000", True), ("12°", True),
+        ("1.2.3", False), ("3 km", False), ("%", False), ("", False), ("192.168.0.1", False),
+    ],
+)  # fmt: skip
+def test_numbers_with_signs_of_units(text, alike):
+    assert looks_like_number(text) is alike

@@ -168,7 +168,7 @@ class Extent:
     def refuse_rounding(self) -> None:
         """Refuse dense rows whose widest column holds rounding only, and more than one value."""
         widest = int(self.ranges.argmax())
-        if 0 < self.ranges[widest] and not self.varies[widest]:
+        if self.ranges[widest] > 0 and not self.varies[widest]:
             level, spread = self.levels[widest], self.ranges[widest]
             refuse(f"holds a column near {level:.1e} whose values differ by {spread:.1e} at most")
 

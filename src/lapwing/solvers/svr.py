@@ -34,8 +34,8 @@ _INNER_TOLERANCE = 0.1
 #: they are at least this share of the active rows.
 _SHRINK_STEPS = 10
 _SHRINK_SHARE = 0.1
-#: Steps in a row that end it, if none of them lowers the smallest violation so far, or decreases the
-#: objective by more than its rounding and by more than this share of the duality gap.
+#: Steps in a row that end it, if none of them lowers the smallest violation so far, or decreases
+#: the objective by more than its rounding and by more than this share of the duality gap.
 _LOST_STEPS, _LEAST_PROGRESS = 100, 1e-10
 
 

@@ -63,7 +63,8 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
         return None, f"column {quoted(name)} is {quoted(texts[0])} in all rows: left out"
     reading = None if forced else _reading(table, name, counts)
     if reading is not None:
-        return _number(table, name, reading)
+        column, note = _number(table, name, reading)
+        return column, note or _other_mark(table, name, reading)
     column, note = _words_or_category(name, texts, n_missing > 0, forced)
     hint = None if forced else _hint(name, counts)
     return column, "; ".join(filter(None, (note, hint))) or None
@@ -93,6 +94,17 @@ def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
             "--categorical-columns"
         )
     return None
+
+
+def _other_mark(table: Table, name: str, reading: str) -> str | None:
+    """Return a note if numbers do not have the decimal mark of their file, or None."""
+    if table.decimal is None or reading not in NOTATIONS or reading == NAMES[table.decimal]:
+        return None
+    mark = "," if table.decimal == "." else "."
+    return (
+        f"column {quoted(name)} is read with the decimal mark {mark!r}, because its cells are no "
+        f"numbers with {table.decimal!r}, the mark of the file"
+    )
 
 
 def _hint(name: str, counts: Counter[str]) -> str | None:

@@ -22,8 +22,8 @@ _WRITTEN = {
     )
     for decimal, thousands in _THOUSANDS_MARKS.items()
 }
-#: Digits and a comma, perhaps with marks between thousands, a sign, a currency or a percent sign.
-_LIKE_NUMBER = re.compile(rf"[^\w,]{{0,3}}\d[\d.{_SPACES}]*,\d+[^\w,]{{0,3}}")
+#: What may stand before and after a number: signs of currencies, a percent sign, spaces.
+_UNIT = re.compile(r"^[^\w.,+-]{1,3}|[^\w.,]{1,3}$")
 
 
 def number_or_none(cell: str) -> float | None:
@@ -85,12 +85,17 @@ def notation(texts: Collection[str], decimal: str | None = None) -> str | None:
     ('number', 'decimal comma', None, None)
     >>> notation(["1.000"], ","), notation(["1,000"], "."), notation(["2.5"], ",")
     ('decimal comma', 'decimal point', 'number')
+    >>> notation(["1 000", "2"]), notation(["1'000,5", "2'000"])
+    ('decimal point', 'decimal comma')
     """
     for name in (NAMES[decimal], "number"):
         if all(NOTATIONS[name](text) is not None for text in texts):
             return name
     mark = decimal_mark(texts)
-    return None if mark is None else NAMES[mark]
+    if mark is not None:
+        return NAMES[mark]
+    both = ((number_with(text, "."), number_with(text, ",")) for text in texts)
+    return NAMES["."] if all(one is not None and one == other for one, other in both) else None
 
 
 def decimal_mark(texts: Collection[str]) -> str | None:
@@ -110,11 +115,12 @@ def decimal_mark(texts: Collection[str]) -> str | None:
 
 
 def looks_like_number(text: str) -> bool:
-    """Return whether a text may be a number with a comma in it, perhaps with a sign of a unit.
+    """Return whether a text is a number with either decimal mark, perhaps with the sign of a unit.
 
     Examples
     --------
-    >>> [looks_like_number(text) for text in ("3,5", "1.000,5 %", "€ 3,50", "a, b", "1,2 or 3")]
+    >>> [looks_like_number(text) for text in ("3,5", "1.000,5 %", "€ 3.50", "a, b", "1,2 or 3")]
     [True, True, True, False, False]
     """
-    return _LIKE_NUMBER.fullmatch(text.strip()) is not None
+    bare = _UNIT.sub("", text.strip())
+    return any(number_with(bare, decimal) is not None for decimal in _THOUSANDS_MARKS)

@@ -110,16 +110,26 @@ def _without_marker(cells: np.ndarray, marker: str | None) -> np.ndarray:
 
 
 def _refuse_minus_one(cells: np.ndarray, source: str) -> None:
-    """Refuse classes of which −1 is one where no cell is empty: it may mark unlabelled rows."""
-    numbers = [None if cell is None else number_or_none(cell) for cell in cells]
+    """Refuse classes of which −1 is one, because it may mark unlabelled rows.
+
+    Whole numbers among which −1 is the smallest are classes if each occurs twice on average; where
+    cells are empty, these mark the unlabelled rows. Beside texts −1 is refused in any case.
+    """
+    known = [cell for cell in cells if cell is not None]
+    numbers = [number_or_none(cell) for cell in known]
     values = {number for number in numbers if number is not None}
-    classes = None not in numbers and 2 * len(values) <= len(numbers)
-    if classes and min(values) == -1.0 and all(value.is_integer() for value in values):
-        raise ValueError(
-            f"-1 is among the labels of {source}, and no cell of the target is empty, so it is not "
-            "known whether -1 marks unlabelled rows: pass --unlabeled -1 if it does, or "
-            "--unlabeled nan if -1 is a label"
-        )
+    if -1.0 not in values:
+        return
+    why = "the other labels are texts"
+    if None not in numbers:
+        few = len(known) == len(cells) and 2 * len(values) <= len(cells)
+        if not few or min(values) < -1.0 or not all(value.is_integer() for value in values):
+            return
+        why = "no cell of the target is empty"
+    raise ValueError(
+        f"-1 is among the labels of {source}, and {why}, so it is not known whether -1 marks "
+        "unlabelled rows: pass --unlabeled -1 if it does, or --unlabeled nan if -1 is a label"
+    )
 
 
 def _default_marker(cells: np.ndarray, source: str) -> str | None:
