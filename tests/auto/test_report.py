@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_diabetes, make_moons
 
 import lapwing
 from lapwing import SemiSupervisedClassifier, SemiSupervisedRegressor
@@ -137,6 +137,8 @@ def test_nothing_can_be_held_out():
     assert "accuracy unknown: no label could be held out" in repr(report)
     for text in (repr(report), str(report), report._repr_html_()):
         assert "nan" not in text.lower().replace("\u202f", "")
+    cells = [line.split() for line in str(report).splitlines() if line.startswith("supervised ")]
+    assert cells[0][1:4] == ["unknown"] * 3
 
 
 def test_settings_are_words():
@@ -207,3 +209,15 @@ def test_the_tables_have_the_scores_of_the_explanation(seed):
 def test_reason_of_a_given_method():
     text = explain(GRAPH, "accuracy", selected(0.8, 0.9, shares=(0.0, 1.0)), GRAPH)
     assert text == "Only the graph family is used, as method='graph' says."
+
+
+def test_notes_do_not_contradict_the_reason():
+    """Unlabelled rows are said to hurt only where no model that uses them has a share."""
+    X, target = load_diabetes(return_X_y=True)
+    for l in (20, 40, 80, 160):
+        y = np.where(np.arange(len(target)) < l, target, np.nan)
+        report = SemiSupervisedRegressor().fit(X, y).report_
+        used = sum(c["weight"] for c in report.candidates if not c["supervised"]) >= 0.005
+        hurt = any("hurt" in note for note in report.warnings)
+        assert not (used and hurt)
+        assert used != ("unlabelled rows are not used" in report.reason)

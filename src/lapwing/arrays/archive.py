@@ -153,7 +153,8 @@ def _read(bag: zipfile.ZipFile, budget: int) -> tuple[dict[str, Any], dict[str, 
     _expect(isinstance(page, dict) and isinstance(listed, dict), "its page lacks a part")
     names = {_PAGE, *(f"arrays/{name}.npy" for name in listed)}
     _expect(set(members) == names, "it does not contain the arrays that its page lists")
-    total = sum(info.file_size for info in members.values())
+    sizes = [info.file_size for info in members.values()]
+    total = sum(sizes) + max(sizes)  # the bytes of an array stay until it has been read
     require_memory(total, budget, "the model", "free some memory")
     arrays = {
         name: _array(bag, members[f"arrays/{name}.npy"], entry) for name, entry in listed.items()

@@ -26,6 +26,8 @@ DESCRIPTIONS = {
 }
 #: Part of a note that `add_labels` may make obsolete.
 NO_LABEL = "without a label"
+#: Share in the prediction that is shown as 0 %.
+_LEAST_SHARE = 0.005
 #: The most names in a sentence, and characters of a name.
 _NAMES, _LETTERS = 8, 40
 
@@ -84,7 +86,9 @@ def _setting_text(name: str, value: Any) -> str:
 def shares_text(shares: dict[str, float]) -> str:
     """Return the families that have a share in the decision, the largest first."""
     order = sorted(shares, key=lambda family: -shares[family])
-    return ", ".join(f"{name} {100 * shares[name]:.0f} %" for name in order if shares[name] > 0.005)
+    return ", ".join(
+        f"{name} {100 * shares[name]:.0f} %" for name in order if shares[name] > _LEAST_SHARE
+    )
 
 
 def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
@@ -97,7 +101,7 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
             "all families get the same share. Label a second row of some classes."
         )
     text = f"The {chosen} family is chosen: {DESCRIPTIONS[chosen]}."
-    if selected.shares[chosen] <= 0.995:
+    if selected.shares[chosen] <= 1.0 - _LEAST_SHARE:
         text = (
             f"The {chosen} family ({DESCRIPTIONS[chosen]}) has the largest share in the "
             f"prediction: {shares_text(selected.shares)}."
@@ -132,9 +136,9 @@ def _compare(metric: str, selected: Selected) -> str:
 def _outcome(shares: dict[str, float], better: bool) -> str:
     """Return what the models that use unlabelled rows have in the prediction; for a sentence."""
     share = 1.0 - shares.get(SUPERVISED, 0.0)
-    if share < 0.005:
+    if share < _LEAST_SHARE:
         return ", and unlabelled rows are not used"
-    if share > 0.995:
+    if share > 1.0 - _LEAST_SHARE:
         return ", and only models that use unlabelled rows are used"
     join = ", so" if better else ", but close enough to count:"
     return f"{join} models that use unlabelled rows have {100 * share:.0f} % of the prediction"
@@ -194,9 +198,10 @@ def unreached(reach: np.ndarray) -> list[str]:
 
 
 def _hurt(selected: Selected) -> bool:
-    """Return whether all models that use unlabelled rows are clearly worse than a supervised."""
+    """Return whether models that use unlabelled rows are clearly worse, and thus not used."""
     others = [c for c in selected.candidates if not c.supervised]
-    if not selected.folds.folds or not others:
+    used = sum(candidate.weight for candidate in others) >= _LEAST_SHARE
+    if not selected.folds.folds or not others or used:
         return False
     supervised = best_supervised(selected.candidates)
     return best_of(others).score < supervised.score - supervised.spread

@@ -223,9 +223,10 @@ class BasisReductions:
         except LinAlgError as error:
             raise ValueError(
                 f"no solution in double precision: the matrix for the ratio γ_I/γ_A = {mu:.3g} is "
-                "not positive definite, because kernel values are too large. Scale the columns of "
-                "X (sklearn.preprocessing.StandardScaler) so that they are of order one, or raise "
-                "the weight of the norm (reg_ambient or rho, or lower C)"
+                "not positive definite, because this ratio or kernel values are too large. Raise "
+                "the weight of the norm (reg_ambient or rho, or lower C), lower reg_manifold, or "
+                "scale the columns of X (sklearn.preprocessing.StandardScaler) so that kernel "
+                "values are of order one"
             ) from error
         return partial(cho_solve, factor, check_finite=False)
 
