@@ -485,7 +485,7 @@ def test_minus_one_is_a_label_where_nothing_else_can_be_meant(labels):
 )
 def test_minus_one_beside_texts_is_refused(labels):
     table = table_of(x=[1, 2, 3, 4], label=labels)
-    with pytest.raises(ValueError, match="other labels are texts.*--unlabeled -1 if it does"):
+    with pytest.raises(ValueError, match=r"other labels are texts.*--unlabeled -1 if it does"):
         fit_encoder(table, target="label")
     assert "-1" in fit_encoder(table, target="label", unlabeled="nan").target_of(table)
     assert "-1" not in fit_encoder(table, target="label", unlabeled="-1").target_of(table)
