@@ -121,7 +121,7 @@ def test_memory_is_counted_beside_the_gram_matrix():
         ELIMINATE_FEATURES.work_bytes(Sizes(N, D, L, C, is_quadratic=quadratic))
         for quadratic in (True, False)
     ]
-    assert features[1] - features[0] == 8 * 6 * L**2
+    assert features[1] - features[0] == 8 * 7 * L**2
     assert all(m.work_bytes(SIZES) > 0 for m in [*RISK_METHODS.values(), *RIDGE_METHODS.values()])
 
 
@@ -132,6 +132,9 @@ def test_memory_is_counted_beside_the_gram_matrix():
         (ELIMINATE, Sizes(128, 5, 3, 1)),  # a block of columns is half of it
         (ELIMINATE, Sizes(200, 5, 100, 1)),
         (ELIMINATE_SUPERVISED, Sizes(1500, 2, 3, 1)),
+        (ELIMINATE_SUPERVISED, Sizes(1500, 2, 3, 10)),
+        (ELIMINATE_SUPERVISED, Sizes(400, 2, 200, 3)),
+        (ELIMINATE_FEATURES, Sizes(1500, 3, 30, 10)),
         (ELIMINATE_FEATURES, Sizes(1000, 3, 300, 2)),
         (MANIFOLD_CG, Sizes(600, 60, 200, 2)),
         (MANIFOLD_CG, Sizes(1600, 20, 100, 5)),

@@ -54,15 +54,17 @@ def dense_bytes(n: int, n_labelled: int) -> int:
     return blocks + twofold.work_bytes(n, n, 1)
 
 
-def supervised_bytes(n: int, n_labelled: int) -> int:
+def supervised_bytes(n: int, n_labelled: int, n_columns: int) -> int:
     """Return the peak memory of `eliminate` without a manifold term, beside K."""
-    return 8 * n * 4 * (n_labelled + 1)
+    l, c = n_labelled, n_columns
+    return 8 * (n * (2 * l + 9 * c + 2) + l * l * (8 + c))
 
 
-def feature_bytes(n: int, d: int, n_labelled: int, *, is_quadratic: bool) -> int:
+def feature_bytes(n: int, d: int, n_labelled: int, n_columns: int, *, is_quadratic: bool) -> int:
     """Return the peak memory of `eliminate_features` beside the features."""
-    label_problem = 0 if is_quadratic else 8 * 6 * n_labelled**2
-    return basis_bytes(n, d, 0, 1) + 8 * 6 * d * n_labelled + label_problem
+    l, c = n_labelled, n_columns
+    label_problem = 0 if is_quadratic else l * l * max(7, 2 + 6 * c // 5)
+    return basis_bytes(n, d, 0, 1) + 8 * (6 * d * l + label_problem + 20 * n * (c - 1))
 
 
 def eliminate(risk: RegularizedRisk, tol: float = 1e-3) -> Iterator[Step]:

@@ -142,14 +142,18 @@ ELIMINATE = Method(
 ELIMINATE_SUPERVISED = replace(
     ELIMINATE,
     gram="columns",
-    work_bytes=lambda sizes: supervised_bytes(sizes.n_rows, sizes.n_labelled),
+    work_bytes=lambda sizes: supervised_bytes(sizes.n_rows, sizes.n_labelled, sizes.n_columns),
 )
 ELIMINATE_FEATURES = Method(
     name="eliminate_features",
     loss_needs=("is_convex",),
     gram="features",
     work_bytes=lambda sizes: feature_bytes(
-        sizes.n_rows, sizes.n_features, sizes.n_labelled, is_quadratic=sizes.is_quadratic
+        sizes.n_rows,
+        sizes.n_features,
+        sizes.n_labelled,
+        sizes.n_columns,
+        is_quadratic=sizes.is_quadratic,
     ),
     run=lambda risk, options: eliminate_features(risk, options.tol),
 )
