@@ -202,3 +202,20 @@ def test_graph_kernels_have_unit_mean_diagonal(data, graph):
 )
 def test_scaling_of_sparse_rows(values, kind):
     assert learn_scaling(sp.csr_matrix(np.diag(values))).kind == kind
+
+
+def test_settings_are_those_of_the_guide():
+    """Constants that scores hardly show."""
+    assert [(s["width"], s["reg"]) for s in SETTINGS["supervised"]] == [
+        (width, reg) for width in (None, 1.0, 4.0) for reg in (0.01, 0.1, 1.0)
+    ]
+    assert [(s["width"], s["ratio"], s["reg"]) for s in SETTINGS["manifold"]] == [
+        (4.0, ratio, reg) for ratio in (0.1, 1.0, 10.0, 100.0) for reg in (0.01, 0.1)
+    ]
+    assert [tuple(s.values()) for s in SETTINGS["graph"]] == [
+        ("all", 2, 0.01, 0.1),
+        ("all", 3, 0.1, 0.1),
+        ("half", 1, 0.01, 0.1),
+        ("half", 2, 0.01, 0.1),
+    ]
+    assert [tuple(s.values()) for s in SETTINGS["margin"]] == [(None, 0.01), (2.0, 0.001)]

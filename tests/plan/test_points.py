@@ -47,6 +47,15 @@ def test_prototypes_of_the_graph_may_be_others():
     assert prototypes(n_prototypes=20).n_bytes < plan.n_bytes
 
 
+def test_memory_of_prototypes_grows_with_what_is_stored():
+    base = prototypes(100_000, n_prototypes=50).n_bytes
+    assert prototypes(100_000, d=300, n_prototypes=50).n_bytes > 2 * base  # the sample of k-means
+    more = prototypes(100_000, labelled=5000, n_prototypes=50)
+    assert more.n_bytes - base == 8 * 4990 * (3 + 4 * 50)
+    hinge = prototypes(100_000, labelled=5000, n_prototypes=50, loss="hinge", memory_limit="9GB")
+    assert hinge.n_bytes - more.n_bytes == 8 * 6 * 5000**2
+
+
 def test_prototypes_that_do_not_fit_are_refused():
     with pytest.raises(MemoryError, match="lower n_prototypes or n_landmarks, or raise"):
         prototypes(memory_limit="10kB")
