@@ -97,7 +97,7 @@ def test_map_of_other_rows():
     sparse_points, kind = map_rows(sp.csr_matrix(X), KNNGraph.from_affinity(parts))
     assert kind == "principal components"
     assert sparse_points.shape == (40, 2)
-    few, kind = map_rows(X[:10], KNNGraph.from_affinity(np.ones((10, 10)) - np.eye(10)))
+    _, kind = map_rows(X[:10], KNNGraph.from_affinity(np.ones((10, 10)) - np.eye(10)))
     assert kind == "principal components"  # of few rows
     narrow, kind = map_rows(X[:, :1], KNNGraph.from_affinity(parts))
     assert kind == "columns"
