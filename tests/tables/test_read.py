@@ -141,6 +141,8 @@ def test_other_encodings(tmp_path):
 def test_unknown_formats(tmp_path):
     with pytest.raises(ValueError, match=r"the format \.xlsx is not known"):
         read_table(write(tmp_path / "a.xlsx", "x"))
+    with pytest.raises(ValueError, match=r"one array.*np.savez\('a.npz', X=X, y=y\)"):
+        read_table(write(tmp_path / "a.npy", "x"))
     with pytest.raises(ValueError, match="is a folder"):
         read_table(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"^there is no file .*none\.csv$"):

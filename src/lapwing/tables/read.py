@@ -119,6 +119,11 @@ def _format(path: Path, encoding: str) -> str:
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".txt":
         return "svmlight" if _looks_like_svmlight(path, encoding) else "delimited"
+    if suffix == ".npy":
+        raise ValueError(
+            f"{path.name} holds one array, and rows need their labels beside them: write both with "
+            f"np.savez({path.stem + '.npz'!r}, X=X, y=y), and give that file"
+        )
     if suffix not in _FORMATS:
         raise ValueError(
             f"{path.name}: the format {suffix or 'of a file without an extension'} is not known: "
