@@ -465,6 +465,18 @@ def test_one_unit_of_all_columns_may_be_extreme(scale, dtype, atol):
     np.testing.assert_allclose(scaling.apply(extreme), expected, rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_a_constant_column_beside_extreme_ones(unit):
+    """It is no reason to overflow, and a row that has another value there is far away."""
+    X = unit * np.random.default_rng(0).normal(size=(50, 3))
+    with_constant = np.column_stack([X, np.full(50, 1e15)])
+    scaling = learn_scaling(with_constant)
+    expected = np.column_stack([learn_scaling(X).apply(X), np.zeros(50)])
+    np.testing.assert_array_equal(scaling.apply(with_constant), expected)
+    other = scaling.apply(np.append(X[0], 1e15 + 1.0)[None])
+    assert other[0, 3] == 1e50 if unit < 1 else 0 < other[0, 3] < 1e-290
+
+
 def test_a_column_of_rounding_is_left_out():
     rng = np.random.default_rng(0)
     X = 0.01 * rng.normal(size=(50, 3))
@@ -475,7 +487,7 @@ def test_a_column_of_rounding_is_left_out():
     assert np.ptp(X[:, 2] * factor[2]) > 0.1
 
 
-@pytest.mark.parametrize("value", [1e60, 1e200, 1e308, -1e308])
+@pytest.mark.parametrize("value", [1e60, 1e200, 1e308, -1.797e308])
 @pytest.mark.parametrize("kind", ["common", "columns"])
 def test_an_outlier_is_far_and_not_infinite(value, kind):
     rng = np.random.default_rng(0)

@@ -49,7 +49,7 @@ def test_a_rounded_kernel_is_not_called_converged(digits, monkeypatch):
 def test_an_elimination_without_digits_is_refused(digits):
     X, y, _ = digits
     with pytest.raises(
-        ValueError, match=r"double precision.* raise the weight of the norm \(reg_ambient"
+        ValueError, match=r"double precision.* Raise the weight of the norm \(reg_ambient"
     ):
         LapSVC(kernel="poly", gamma=1e3, degree=5, coef0=1.0).fit(X, y)
 

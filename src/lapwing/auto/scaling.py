@@ -18,6 +18,7 @@ from ..arrays.row_units import (
     Extent,
     column_means,
     column_variances,
+    largest_value,
     power_to_one,
     refuse,
     safe_precision,
@@ -58,7 +59,7 @@ class RowScaling:
     factor : ndarray of shape (d,) or (1,)
         Factors of the columns.
     exponent : ndarray of int, shape (d,), or None
-        Powers of two by which columns of extreme values are multiplied before all else.
+        Powers of two that are further factors, for columns of extreme values.
     """
 
     kind: str
@@ -71,10 +72,13 @@ class RowScaling:
         if self.center is not None:
             X = X.toarray() if sp.issparse(X) else X
             X = safe_precision(X if X.dtype.kind == "f" else X.astype(np.float64))
-            most = _FARTHEST[X.dtype.name]
+            if largest_value(X) > _LARGEST:
+                X = np.clip(X, -_LARGEST, _LARGEST)
+            most, scaled = _FARTHEST[X.dtype.name], X - self.center.astype(X.dtype)
             with np.errstate(over="ignore"):
-                X = X if self.exponent is None else np.ldexp(X, self.exponent)
-                scaled = (X - self.center.astype(X.dtype)) * self.factor.astype(X.dtype)
+                if self.exponent is not None:
+                    np.ldexp(scaled, self.exponent, out=scaled)
+                scaled *= self.factor.astype(X.dtype)
             return np.clip(scaled, -most, most, out=scaled)
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
@@ -130,8 +134,12 @@ def _dense_scaling(X: np.ndarray) -> RowScaling:
     units = np.full_like(ranges, ranges.max()) if is_common else np.where(varies, ranges, 1.0)
     extreme = (units < _ORDINARY[0]) | (units > _ORDINARY[1])
     exponent = np.where(extreme, power_to_one(units), 0) if extreme.any() else None
-    X = X if exponent is None else np.ldexp(X, exponent)
-    center, spread = column_means(X), np.sqrt(column_variances(X))
+    if exponent is None:
+        center, spread = column_means(X), np.sqrt(column_variances(X))
+    else:  # sums of a constant column cannot overflow
+        own = np.where(varies, exponent, 0)
+        X = np.ldexp(X, own)
+        center, spread = np.ldexp(column_means(X), -own), np.sqrt(column_variances(X))
     if is_common:
         length = float(np.sqrt((spread**2).sum()))
         return RowScaling("common", center, np.array([1.0 / length]), exponent)
