@@ -280,6 +280,9 @@ def test_page_is_self_contained_and_safe(blobs, tmp_path, monkeypatch):
     multipliers = packed.reshape(len(data["lambdas"]), 3, -1)
     shown = np.isin(model.lambdas_, data["lambdas"])
     np.testing.assert_allclose(multipliers[: shown.sum()], model.coef_path_[shown], atol=1e-6)
+    x, y, _ = display.surface(np.array(data["lambdas"][:1]), data["plane"]["size"])
+    assert data["plane"]["x"] == [x[0], x[-1]]
+    assert data["plane"]["y"] == [y[0], y[-1]]
 
 
 def test_page_of_a_long_path_omits_breakpoints_and_reports_it(tmp_path):

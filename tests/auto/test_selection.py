@@ -1,5 +1,7 @@
 """Folds, scores and shares of the candidates of the default."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -139,3 +141,10 @@ def test_slow_settings_see_the_first_folds_that_hold_out_every_label(counts, mod
     held_out = folds.held_out_index(models)
     assert set(held_out) == set(range(0 if counts[0] > 1 else 1, l))  # never a single label
     np.testing.assert_array_equal(slow.held_out, labels.targets[held_out])
+
+
+def test_two_classes_in_one_column_agree_by_chance_in_half_of_the_rows():
+    folds, (trial,) = trials_of(supervised=0)
+    random = np.random.default_rng(0).choice([-1.0, 1.0], size=(10, 2000, 1))
+    (candidate,) = judge(folds, [replace(trial, on_sample=random)])
+    assert candidate.agreement == pytest.approx(0.5, abs=0.02)

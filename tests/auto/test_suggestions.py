@@ -114,3 +114,9 @@ def test_outliers_of_the_map_are_moved_inwards():
     assert 1.1 < points[7, 0] < 1.3
     assert -0.3 < points[7, 1] < -0.1
     np.testing.assert_array_equal(np.delete(points, 7, axis=0), np.delete(X, 7, axis=0))
+
+
+def test_rows_without_any_doubt_are_suggested_by_their_number_of_neighbours():
+    W = np.zeros((9, 9))
+    W[0, 1:5] = W[5, 6:8] = W[4, 5] = W[7, 8] = 1.0
+    assert suggested(W, np.zeros(9), [8], 1) == [0]

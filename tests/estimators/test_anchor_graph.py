@@ -381,3 +381,10 @@ def test_class_weights_and_words():
     repeated = AnchorGraphClassifier(20).fit(X, words, sample_weight=np.where(y == 1, 5.0, 1.0))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X))
     assert not np.allclose(weighted.decision_function(X), plain.decision_function(X))
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-8, 1e30])
+def test_reconstruction_does_not_depend_on_the_unit(unit):
+    D = np.random.default_rng(0).normal(size=(50, 4, 2))
+    G = D @ D.transpose(0, 2, 1)
+    np.testing.assert_allclose(simplex_weights(unit * G), simplex_weights(G), rtol=0, atol=1e-9)

@@ -502,3 +502,14 @@ def test_a_tolerance_that_zero_meets_gives_the_prior():
         model = LGCClassifier(solver="iterative", tol=2.0).fit(X, y)
     np.testing.assert_array_equal(model.class_mass_, 0.0)
     assert np.isfinite(model.label_distributions_).all()
+
+
+@pytest.mark.parametrize(("solver", "most"), [("direct", 500), ("iterative", 50)])
+def test_labels_are_held_out_up_to_a_number(solver, most):
+    """As the docstring says: of more labelled rows a random sample is drawn."""
+    assert f'than 500 ("iterative": {most})' in LGCClassifier.__doc__ or most == 500
+    X, truth = make_moons(most + 20, noise=0.1, random_state=0)
+    for n_labelled in (most, most + 1):
+        y = np.where(np.arange(len(X)) < n_labelled, truth, -1)
+        index, _ = held_out_values(LGCClassifier(solver=solver), X, y)
+        assert len(index) == most

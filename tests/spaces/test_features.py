@@ -146,3 +146,11 @@ def test_kmeans_landmarks_are_the_distinct_rows_where_these_are_few(kind, m):
     assert isinstance(found, np.ndarray)
     np.testing.assert_array_equal(found, distinct)
     assert kmeans_landmarks(X, 3, rng()).shape == (3, 2)  # one fewer, and they are centres
+
+
+@pytest.mark.parametrize(("m", "batch"), [(5, 1024), (300, 1200)])
+def test_kmeans_is_that_of_scikit_learn(m, batch):
+    X = np.random.default_rng(0).normal(size=(1500, 2))
+    seed = int(rng().integers(2**31))
+    means = MiniBatchKMeans(m, n_init=1, batch_size=batch, random_state=seed)
+    np.testing.assert_array_equal(kmeans_landmarks(X, m, rng()), means.fit(X).cluster_centers_)
