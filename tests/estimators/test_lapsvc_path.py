@@ -10,12 +10,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 from helpers import reference
 from helpers.data import gaussian, one_vs_rest
 from lapwing import KNNGraph, LapSVC, LapSVCPath
 from lapwing.arrays.packing import pack, unpack
+from lapwing.estimators import solution_path
 from lapwing.estimators.solution_path import ClassPaths, PathFunctions
 from lapwing.solvers.path import SolutionPath
 
@@ -697,3 +699,29 @@ def test_rho_whose_lambdas_underflow_is_refused():
     X, y, _ = separate_blobs(0)
     with pytest.raises(ValueError, match=r"rho=1e\+306.*choose rho closer to 1"):
         LapSVCPath(rho=1e306).fit(X, y)
+
+
+@pytest.mark.parametrize("ended", [0, 1, 5])
+def test_folds_whose_path_rounding_has_ended_are_warned_of(ended, monkeypatch):
+    """Some of five are enough."""
+    X, truth = make_moons(60, noise=0.1, random_state=0)
+    y = np.where(np.arange(60) < 20, truth, -1)
+    follow, seen = solution_path.follow_paths, []
+
+    def shortened(settings, problem, train):
+        paths = follow(settings, problem, train)
+        seen.append(train)
+        if len(seen) > ended:
+            return paths
+        short = [replace(path, complete=False) for path in paths.paths]
+        for path in short:
+            path.lambdas[-1] = 0.9 * path.lambdas[-2]  # far above the end of the path of all labels
+        return replace(paths, paths=tuple(short))
+
+    monkeypatch.setattr(solution_path, "follow_paths", shortened)
+    warned = pytest.warns(ConvergenceWarning, match="rounding has ended the path of a fold")
+    with warned if ended else warnings.catch_warnings():
+        if not ended:
+            warnings.simplefilter("error", ConvergenceWarning)
+        LapSVCPath(lambda_min_ratio=1e-3).fit(X, y)
+    assert len(seen) == 5

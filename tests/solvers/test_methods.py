@@ -15,7 +15,7 @@ from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
 from lapwing.solvers.driver import drive
 from lapwing.solvers.elimination import dense_bytes
-from lapwing.solvers.embedded_ridge import EmbeddedRidge
+from lapwing.solvers.embedded_ridge import EmbeddedRidge, ridge_cg_bytes
 from lapwing.solvers.manifold_cg import manifold_cg_bytes
 from lapwing.solvers.methods import (
     ELIMINATE,
@@ -122,6 +122,8 @@ def test_memory_is_counted_beside_the_gram_matrix():
         for quadratic in (True, False)
     ]
     assert features[1] - features[0] == 8 * 7 * L**2
+    # The intercept is one more column.
+    assert RIDGE_METHODS["cg"].work_bytes(SIZES) == ridge_cg_bytes(N, D + 1)
     assert all(m.work_bytes(SIZES) > 0 for m in [*RISK_METHODS.values(), *RIDGE_METHODS.values()])
 
 
