@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
-from lapwing import S3VC, KNNGraph, LapRLSClassifier
+from lapwing import S3VC, KNNGraph, LapRLSClassifier, SemiSupervisedClassifier
 from lapwing.auto import limits
 from lapwing.auto.candidate_settings import SETTINGS
 from lapwing.auto.graph_family import GraphFamily
@@ -219,3 +219,49 @@ def test_settings_are_those_of_the_guide():
         ("half", 2, 0.01, 0.1),
     ]
     assert [tuple(s.values()) for s in SETTINGS["margin"]] == [(None, 0.01), (2.0, 0.001)]
+
+
+def sparse_blobs():
+    rng = np.random.default_rng(0)
+    truth = np.arange(120) % 2
+    X = np.array([[2.0, 2, 0, 0], [-2, -2, 0, 0]])[truth] + 0.6 * rng.normal(size=(120, 4))
+    return X, truth, np.where(np.arange(120) < 12, truth, -1)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("power", [-300, -10, 6, 100, 300])
+def test_the_unit_of_a_column_of_sparse_rows_does_not_matter(power, signed):
+    X, truth, y = sparse_blobs()
+    X[:, 3] *= 10.0**power
+    rows = sp.csr_matrix(X if signed else np.hstack([np.maximum(X, 0), np.maximum(-X, 0)]))
+    model = SemiSupervisedClassifier().fit(rows, y)
+    assert model.scaling_.kind == "columns"
+    assert np.mean(model.predict(rows) == truth) > 0.95
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("power", [3, 10, 100, 300])
+def test_a_sparse_row_of_extreme_values_does_not_hide_the_others(power, signed):
+    X, truth, y = sparse_blobs()
+    X[50] *= 10.0**power
+    rows = sp.csr_matrix(X if signed else np.hstack([np.maximum(X, 0), np.maximum(-X, 0)]))
+    if power == 300:
+        with pytest.raises(ValueError, match=r"in a few rows.*Correct or remove the rows"):
+            SemiSupervisedClassifier().fit(rows, y)
+        return
+    others = np.arange(120) != 50
+    model = SemiSupervisedClassifier().fit(rows, y)
+    assert np.mean(model.predict(rows[others]) == truth[others]) > 0.95
+
+
+@pytest.mark.parametrize(("power", "refused"), [(3, False), (10, False), (13, True), (300, True)])
+def test_many_rows_of_extreme_values(power, refused):
+    X, truth, y = sparse_blobs()
+    X[60:72] *= 10.0**power
+    if refused:
+        with pytest.raises(ValueError, match=r"beside others, half of the rows.*logarithm"):
+            SemiSupervisedClassifier().fit(X, y)
+        return
+    others = np.r_[0:60, 72:120]
+    model = SemiSupervisedClassifier().fit(X, y)
+    assert np.mean(model.predict(X[others]) == truth[others]) > 0.95

@@ -313,3 +313,27 @@ def test_pictures_are_in_the_units_of_the_user():
     model = LapSVC().fit(X, y)
     assert np.abs(model.X_fit_).max() < 10.0
     np.testing.assert_allclose(given_rows(model), X, rtol=1e-10)
+
+
+@each_case(quick, one_a_class=True)
+def test_one_row_of_extreme_values_is_no_silent_end(case):
+    """It is refused, or hides nothing, or there is a warning."""
+    X, y, truth = case.data()
+    dense = X.toarray() if sp.issparse(X) else X.copy()
+    dense[-1] *= 1e300
+    rows = sp.csr_matrix(dense) if sp.issparse(X) else dense
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = case.new().fit(rows, y)
+        except ValueError as error:
+            if "double precision cannot resolve" in str(error):
+                return
+            raise
+    usual = np.arange(len(y) - 1)
+    if case.is_classifier:
+        right = np.mean(np.asarray(model.transduction_)[usual] == np.asarray(truth)[usual])
+    else:
+        wrong = np.mean((model.transduction_[usual] - truth[usual]) ** 2)
+        right = 1.0 - wrong / np.var(truth[usual])
+    assert right > 0.8 or [w for w in caught if "same" in str(w.message)]

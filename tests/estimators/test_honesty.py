@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,6 +19,8 @@ from lapwing import (
     LapRLSRegressor,
     LapSVC,
     LapSVCCV,
+    PVMClassifier,
+    PVMRegressor,
 )
 from lapwing.plan import manifold
 
@@ -174,7 +177,7 @@ def test_a_constant_decision_function_is_warned_of(model, factor, n_classes):
         return
     [found] = found
     assert len(np.unique(one)) == 1
-    assert f"get the class {one.tolist()[0]!r}: scale the columns of X" in str(found.message)
+    assert f"get the class {one.tolist()[0]!r}: correct or remove rows" in str(found.message)
     assert found.filename == __file__
 
 
@@ -193,3 +196,46 @@ def test_small_values_that_differ_are_not_constant():
 def test_ordinary_decision_functions_are_not_constant(case):
     X, y, _ = case.data()
     assert constant_warnings(case.new(), X, y) == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PVMClassifier(gamma=1e-12),
+        PVMRegressor(gamma=1e-12),
+        LapESVC(gamma=1e-12),
+        LapERLSClassifier(gamma=1e-12),
+        LapRLSRegressor(gamma=1e-12, reg_ambient=1.0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_functions_that_do_not_tell_labelled_rows_apart_are_warned_of(model):
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth]
+    labelled = np.arange(60) < 13
+    y = np.where(labelled, truth, -1) if is_classifier(model) else np.where(labelled, truth, np.nan)
+    with pytest.warns(UserWarning, match=r"targets are the same|for labelled rows of diff"):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        clone(model).set_params(gamma=0.3).fit(X, y)
+
+
+def test_labelled_rows_of_extreme_values_do_not_hide_that_others_are_alike():
+    """One of twelve labelled rows differs, and the other eleven are the same."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth]
+    X[3] *= 1e12
+    y = np.where(np.arange(60) < 12, truth, -1)
+    assert len(constant_warnings(LapSVC(), X, y)) == 1
+
+
+def test_small_decision_values_may_be_rounding():
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + 4.0 * np.eye(3)[truth]
+    y = np.where(np.arange(60) < 12, truth, -1)
+    with pytest.warns(UserWarning, match="may be rounding"):
+        LapRLSClassifier(reg_ambient=1e15).fit(X, y)

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -304,3 +305,16 @@ def test_graph_does_not_depend_on_the_unit_of_rows(metric, weights, factor):
 def test_bandwidth_far_below_all_distances_gives_no_edge():
     X = np.random.default_rng(0).normal(size=(30, 3))
     assert KNNGraph(4, bandwidth=1e-300).fit(1e300 * X).affinity_.nnz == 0
+
+
+def test_rows_that_decide_the_bandwidth_are_named():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[[7, 30]] = [[1e4, 0.0, 0.0], [0.0, -1e4, 0.0]]
+    with pytest.warns(UserWarning, match=r"times the median, because of rows .* \(7, 30\)"):
+        KNNGraph(5).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KNNGraph(5, bandwidth=1.0).fit(X)
+        KNNGraph(5, weights="binary").fit(X)
+        KNNGraph(5).fit(np.delete(X, [7, 30], axis=0))
+        KNNGraph(5).fit(np.exp(np.random.default_rng(0).normal(size=(50, 3))))  # of long tails

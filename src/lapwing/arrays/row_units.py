@@ -30,6 +30,9 @@ _FAR = 1e3
 _LEAST_SPREAD = 1e-6
 #: A column that holds fewer different values than this in its precision is rounding.
 _LEAST_VALUES = 8
+#: Size of most rows, beside a largest value of one, below which their squares vanish; and rows that
+#: are looked at for it.
+_LEAST_SIZE, _SAMPLE_ROWS = 1e-140, 1000
 #: Numbers that are read at a time.
 _BLOCK = 1_000_000
 
@@ -208,6 +211,24 @@ def choose_units(extent: Extent, *, any_scale: bool, any_origin: bool) -> RowUni
             "bandwidth that is given as a number"
         )
     return RowUnits(int(power_to_one(largest)), origin)
+
+
+def check_outliers(X: Any, units: RowUnits) -> None:
+    """Refuse rows of which a few are so large that squares of all others vanish beside them."""
+    if units.exponent >= 0:
+        return
+    some = X[:: -(-X.shape[0] // _SAMPLE_ROWS)]
+    if sp.issparse(some):
+        size = np.median(abs(some).max(axis=1).toarray())
+    else:
+        low, high = np.percentile(some, [25, 75], axis=0)
+        size = float((high / 2.0 - low / 2.0).max())
+    if size > 0 and np.ldexp(size, units.exponent) < _LEAST_SIZE:
+        refuse(
+            f"holds values up to {largest_value(X):.1e} in a few rows, and others are about "
+            f"{size:.1e} in size",
+            "Correct or remove the rows of extreme values, or rescale X",
+        )
 
 
 def check_inner_products(X: Any, extent: Extent) -> None:

@@ -31,6 +31,11 @@ _MOST_RATIO = 20.0
 _ORDINARY = (1e-10, 1e10)
 #: Largest scaled value: a value of a new row that is farther off, or of an outlier, is moved there.
 _FARTHEST = {"float64": 1e50, "float32": 1e10}
+#: The same for the largest values of columns of sparse rows without negative values: weights of
+#: words stay far below.
+_MOST_SPARSE_RATIO = 1e4
+#: Share of the range of a column within which half of its values must not lie in all columns.
+_LEAST_MIDDLE = 1e-12
 #: Largest value of a column, such that a multiple of the differences of its values is finite.
 _LARGEST = 1e305
 #: A row is left out if a value is farther from the median of its column than this multiple of the
@@ -51,9 +56,9 @@ class RowScaling:
     ----------
     kind : {"common", "columns", "text", "counts"}
         "common": one factor for all columns, which have the same unit, as pixels have. "columns":
-        one factor for each, to equal variance. "text": sparse rows without negative values, scaled
-        to unit length. "counts": the same after log(1 + count) times the inverse document
-        frequency.
+        one factor for each, to equal variance, or to equal largest values of sparse rows. "text":
+        sparse rows without negative values, scaled to unit length. "counts": the same after
+        log(1 + count) times the inverse document frequency.
     center : ndarray of shape (d,) or None
         Subtracted from dense rows; None for sparse ones.
     factor : ndarray of shape (d,) or (1,)
@@ -82,8 +87,10 @@ class RowScaling:
             return np.clip(scaled, -most, most, out=scaled)
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
-        if self.kind == "common":
-            return X * float(self.factor[0])
+        if self.kind in ("common", "columns"):
+            factor = self.factor[X.indices] if self.kind == "columns" else self.factor
+            X.data = np.clip(X.data * factor, -_FARTHEST["float64"], _FARTHEST["float64"])
+            return X
         if self.kind == "counts":
             X.data = np.log1p(np.maximum(X.data, 0.0))
             X = sp.csr_matrix(X @ sp.diags_array(self.factor))
@@ -112,13 +119,23 @@ def learn_scaling(X: Any) -> RowScaling:
 
 def _sparse_scaling(X: Any, some: Any) -> RowScaling:
     n, values = X.shape[0], some.data
-    if len(values) == 0 or values.min() < 0:
-        length = np.sqrt(float(np.square(values).sum()) / max(some.shape[0], 1))
-        return RowScaling("common", None, np.array([1.0 / max(length, 1e-150)]))
-    if values.max() <= 1 or not np.all(values == np.rint(values)):
+    counts = len(values) > 0 and values.min() >= 0 and bool(np.all(values == np.rint(values)))
+    if counts and values.max() > 1:
+        n_documents = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
+        return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
+    largest = np.zeros(X.shape[1])
+    np.maximum.at(largest, some.indices, np.abs(values))
+    used, signed = largest[largest > 0], len(values) > 0 and values.min() < 0
+    most = _MOST_RATIO if signed else _MOST_SPARSE_RATIO
+    if len(used) and used.max() > most * np.percentile(used, 5, method="lower"):
+        unit = np.where(largest > 0, largest, np.median(used))
+        return RowScaling("columns", None, 1.0 / np.maximum(unit, 1e-300))
+    if len(used) and not signed:
         return RowScaling("text", None, np.ones(1))
-    n_documents = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
-    return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
+    squares = np.asarray(some.multiply(some).sum(axis=1)).ravel()
+    usual = squares <= _FAR**2 * np.percentile(squares, 90, method="higher")
+    length = np.sqrt(float(squares[usual].mean()))
+    return RowScaling("common", None, np.array([1.0 / max(length, 1e-150)]))
 
 
 def _dense_scaling(X: np.ndarray) -> RowScaling:
@@ -130,6 +147,7 @@ def _dense_scaling(X: np.ndarray) -> RowScaling:
     if not varies.any():
         extent.refuse_rounding()
         return RowScaling("common", column_means(X), np.ones(1))
+    _refuse_unresolved(X, extent)
     is_common = ranges.max() <= _MOST_RATIO * np.percentile(ranges[varies], 5, method="lower")
     units = np.full_like(ranges, ranges.max()) if is_common else np.where(varies, ranges, 1.0)
     extreme = (units < _ORDINARY[0]) | (units > _ORDINARY[1])
@@ -146,6 +164,20 @@ def _dense_scaling(X: np.ndarray) -> RowScaling:
     factor = np.zeros(X.shape[1])
     factor[varies] = 1.0 / (spread[varies] * np.sqrt(varies.sum()))
     return RowScaling("columns", center, factor, exponent)
+
+
+def _refuse_unresolved(X: np.ndarray, extent: Extent) -> None:
+    """Refuse rows half of which are the same, in every column, beside the others."""
+    some = X[:: -(-len(X) // _QUANTILE_ROWS)]
+    low, high = np.percentile(some, [25, 75], axis=0)
+    middle, ranges = (high - low)[extent.varies], extent.ranges[extent.varies]
+    if middle.max() > 0 and (middle < _LEAST_MIDDLE * ranges).all():
+        refuse(
+            f"holds values up to {extent.largest:.1e} beside others, half of the rows, that differ "
+            f"by at most {middle.max():.1e}",
+            "Correct or remove the rows of extreme values, or transform X, for example to its "
+            "logarithm",
+        )
 
 
 def _usual_rows(X: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.row_units import single_precision_holds
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
 from ..kernels.gram import single_precision_suffices
@@ -207,7 +208,7 @@ def _problems(
 
     if kernel is None:
         return problem(X, np.float64), None
-    if not kernel.is_user_defined:
+    if not kernel.is_user_defined and single_precision_holds(X):
         rounded = kernel.prepare(X, np.float32)
         if single_precision_suffices(kernel, rounded):
             return problem(rounded, np.float32), lambda: problem(kernel.prepare(X), np.float64)

@@ -16,6 +16,7 @@ from ..arrays.row_units import (
     RowUnits,
     check_inner_products,
     check_kernel_matrix,
+    check_outliers,
     choose_units,
 )
 from ..graphs import KNNGraph
@@ -43,6 +44,8 @@ def units_of(settings: Any, X: Any, extent: Extent) -> RowUnits:
         any_scale=_any_scale(settings, X),
         any_origin=_any_origin(settings),
     )
+    if X is not None:
+        check_outliers(X, units)
     if X is not None and (extent.low is None or _by_inner_products(settings)):
         check_inner_products(X, extent)
     return units

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..arrays.packing import expect
-from ..messages import warn
 from ..solvers.stopping import decisions
+from .alike import warn_if_alike
 from .base import BAD_LABELS, Model
 from .calibration import fit_temperature, probabilities
 from .rows import Rows
@@ -25,9 +25,6 @@ from .targets import (
     relabelled_classes,
     relabelled_quantities,
 )
-
-#: Relative difference of decision values up to which they are the same.
-_SAME = 1e-4
 
 
 class Classifier(ClassifierMixin, Model):
@@ -79,14 +76,13 @@ class Classifier(ClassifierMixin, Model):
         assert targets.classes is not None
         values, held_out = solution.values, solution.held_out
         codes = values if values.ndim == 1 else decisions(values).astype(int)
-        if values.ndim > 1:
-            _warn_if_constant(values, targets.classes[codes])
         codes = np.where(targets.labelled, targets.given, codes)
         if held_out is not None:
             index = targets.index
             attributes["temperature_"] = fit_temperature(
                 held_out, targets.given[index], targets.row_weights[index]
             )
+        warn_if_alike(rows.X, targets, solution)
         attributes |= {"classes_": targets.classes, "transduction_": targets.classes[codes]}
         return super()._set_fitted(rows, targets, solution, **attributes)
 
@@ -140,20 +136,6 @@ class Classifier(ClassifierMixin, Model):
         expect(bool(np.isin(self.transduction_, classes).all()), BAD_LABELS)
 
 
-def _warn_if_constant(values: np.ndarray, found: np.ndarray) -> None:
-    """Warn where the decision values do not depend on the rows, and so neither do the classes.
-
-    Small values are no reason: what counts are differences relative to the largest value.
-    """
-    spread, level = float(np.ptp(values, axis=0).max()), float(np.abs(values).max())
-    if spread <= _SAME * level and (found == found[0]).all():
-        warn(
-            f"the decision function is the same for all rows (values up to {level:.1e} differ by "
-            f"{spread:.1e}), which all get the class {found.tolist()[0]!r}: scale the columns of "
-            "X, for example with sklearn.preprocessing.StandardScaler, or lower the regularisation"
-        )
-
-
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
 
@@ -194,6 +176,7 @@ class Regressor(RegressorMixin, Model):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
+        warn_if_alike(rows.X, targets, solution)
         filled = np.where(targets.labelled, targets.given, solution.values[:, 0])
         return super()._set_fitted(rows, targets, solution, transduction_=filled, **attributes)
 

@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 WEIGHTS = ("heat", "binary", "cosine")
 SYMMETRY_TOLERANCE = 1e-10
+#: Ratio of the mean to the median distance to neighbours above which a few rows decide the mean.
+_MOST_BANDWIDTH = 10.0
 
 
 @dataclass(repr=False, eq=False)
@@ -280,6 +282,7 @@ class KNNGraph(BaseEstimator):
                 distances, power = np.sqrt(2 * distances), 0
             if self.bandwidth == "mean":
                 bandwidth = float(distances.mean()) if distances.size else 0.0
+                _warn_of_far_rows(distances, bandwidth)
                 self.bandwidth_ = float(np.ldexp(bandwidth, -power))
             else:
                 self.bandwidth_ = float(self.bandwidth)
@@ -341,3 +344,16 @@ class KNNGraph(BaseEstimator):
         tags.input_tags.sparse = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+
+def _warn_of_far_rows(distances: np.ndarray, bandwidth: float) -> None:
+    """Warn if the mean distance is that of a few rows, so that all other weights are about one."""
+    usual = float(np.median(distances)) if distances.size else 0.0
+    if 0 < _MOST_BANDWIDTH * usual < bandwidth:
+        far = np.flatnonzero(distances.min(axis=1) > bandwidth)
+        rows = ", ".join(map(str, far[:5])) + (", …" if len(far) > 5 else "")
+        warn(
+            f"the bandwidth of the graph, the mean distance of the rows to their neighbours, is "
+            f"{bandwidth / usual:.0f} times the median, because of rows that are far from all "
+            f"others ({rows}): correct or remove them, or give KNNGraph a bandwidth"
+        )
