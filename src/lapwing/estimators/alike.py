@@ -88,5 +88,6 @@ def _quantities(values: np.ndarray, given: np.ndarray) -> None:
     if near.mean() >= _MOST and np.ptp(given[near]) > 0:
         warn(
             f"the predictions for rows with different targets are the same (they differ by "
-            f"{np.ptp(values[near]):.1e}, and targets by {np.ptp(given[near]):.1e}): {_REMEDY}"
+            f"{np.ptp(values[near]):.1e}, and targets by {np.ptp(given[near]):.1e}): {_REMEDY} or "
+            "epsilon"
         )
