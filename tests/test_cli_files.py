@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +15,7 @@ import pytest
 import lapwing
 from lapwing.cli import main
 from lapwing.cli.fit import _held_out_recall
-from lapwing.cli.output import check_out, safe_csv
+from lapwing.cli.output import check_out, safe_csv, text_table
 from lapwing.tables import read_table
 
 CLASSES = ("=1+1", "-left")
@@ -323,3 +325,26 @@ def test_recall_of_a_class_without_held_out_labels_is_not_known():
     assert found == {"recall": {"a": 0.75, "b": None, "c": 0.5}, "balanced_accuracy": 0.625}
     report.confusion = [[0, 0, 0]] * 3
     assert _held_out_recall(model)["balanced_accuracy"] is None
+
+
+def test_digits_of_a_table_show_how_numbers_differ():
+    rows = [[1, 293.151], [2, 293.982], [3, "x"]]
+    assert text_table(["row", "y"], rows).splitlines() == [
+        "row  y",
+        "1    293.151",
+        "2    293.982",
+        "3    x",
+    ]
+    assert text_table(["y"], [[1.7e9], [1.7e9 + 30]]).splitlines()[1:] == [
+        "1700000000",
+        "1700000030",
+    ]
+    assert text_table(["y"], [[0.12345], [0.9]]).splitlines()[1:] == ["0.123", "0.9"]
+    assert text_table(["y"], []).splitlines() == ["y"]
+
+
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path):
+    command = [sys.executable, "-m", "lapwing", "demo", "--write-csv", "/dev/stdout"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()

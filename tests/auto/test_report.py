@@ -221,3 +221,38 @@ def test_notes_do_not_contradict_the_reason():
         hurt = any("hurt" in note for note in report.warnings)
         assert not (used and hurt)
         assert used != ("unlabelled rows are not used" in report.reason)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2, 3])
+def test_few_targets_cannot_be_compared(n_targets):
+    X, target = load_diabetes(return_X_y=True)
+    y = np.where(np.arange(len(target)) < n_targets, target, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = SemiSupervisedRegressor().fit(X, y).report_
+    assert "fewer than 4 targets" in report.reason
+    assert "class" not in report.reason
+    assert np.isnan(report.score)
+    assert "candidates fitted in" in repr(report)
+
+
+def test_every_row_labelled_has_no_combined_score():
+    X, truth = make_moons(60, noise=0.1, random_state=0)
+    report = SemiSupervisedClassifier().fit(X, truth).report_
+    line = next(line for line in str(report).splitlines() if line.startswith("supervised "))
+    assert line.split()[-4:-2] == ["unknown", "unknown"]
+    best = max(report.candidates, key=lambda candidate: candidate["score"])
+    assert f"{100 * best['score']:.1f} %" in line
+
+
+def test_families_that_do_not_fit_into_memory_are_named():
+    X, truth = make_moons(200, noise=0.1, random_state=0)
+    y = np.where(np.arange(200) < 10, truth, -1)
+    small = SemiSupervisedClassifier(memory_limit="1MB").fit(X, y).report_
+    assert any("manifold and margin families are not tried" in note for note in small.warnings)
+    large = SemiSupervisedClassifier().fit(X, y).report_
+    assert not any("not tried" in note for note in large.warnings)
+    regression = SemiSupervisedRegressor(memory_limit="1MB").fit(
+        X, np.where(y < 0, np.nan, X[:, 0])
+    )
+    assert any("the manifold family is not tried" in n for n in regression.report_.warnings)

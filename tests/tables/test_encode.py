@@ -513,3 +513,44 @@ def test_columns_with_another_decimal_mark_than_their_file_are_noted(decimal, ce
 def test_numbers_with_units_are_noted(cells):
     table = table_of(x=cells, z=[1, 2, 4], label=["a", "b", None])
     assert any("look like them" in note for note in fit_encoder(table, target="label").notes)
+
+
+def test_points_that_may_stand_between_thousands_are_noted():
+    cells = ["1.830", "353", "1.768", "225"]
+    table = table_of(x=cells, label=["a", "b", None, None])
+    [note] = fit_encoder(table, target="label").notes
+    assert "'1.830' beside '353'" in note
+    assert "--decimal ," in note
+    for other in (["1.830", "3.530", "1.768"], ["1.83", "353", "1.768"], ["1", "2", "3"]):
+        table = table_of(x=other, label=["a", "b", None])
+        assert fit_encoder(table, target="label").notes == []
+
+
+def test_dates_with_slashes_are_noted():
+    table = table_of(x=["1/15/2015", "2/1/2016", "3/4/2015"], z=[1, 2, 4], label=["a", "b", None])
+    [note] = fit_encoder(table, target="label").notes
+    assert "write dates as 2015-01-31" in note
+
+
+def test_the_cell_that_is_no_number_is_named():
+    table = table_of(x=["2.08", "(1.62)", "2.5"], z=[1, 2, 4], label=["a", "b", None])
+    [note] = fit_encoder(table, target="label").notes
+    assert "cells such as '(1.62)'" in note
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (
+            ["22.1 %", "3 %", None],
+            "targets are not read as numbers, although cells such as '22.1 %'",
+        ),
+        (["cat", "Unknown", "dog"], "--unlabeled 'Unknown'"),
+        (["cat", "?", "dog"], "--unlabeled '?'"),
+        (["cat", "dog", None], None),
+    ],
+)
+def test_notes_about_targets(labels, words):
+    table = table_of(x=[1.5, 2.5, 4.0], label=labels)
+    notes = fit_encoder(table, target="label").notes
+    assert [words in note for note in notes] == ([] if words is None else [True])

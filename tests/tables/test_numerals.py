@@ -75,8 +75,16 @@ def test_spaces_and_apostrophes_between_thousands_need_no_decimal_mark(mark):
     ("text", "alike"),
     [
         ("20.3 %", True), ("€ 203.20", True), ("-3,5 %", True), ("$1,000", True), ("12°", True),
-        ("1.2.3", False), ("3 km", False), ("%", False), ("", False), ("192.168.0.1", False),
+        ("3 km", True), ("209.60 USD", True), ("EUR 20", True), ("\u22121.94", True),
+        ("1.2.3", False), ("3 of 4", False), ("12B", False),
+        ("3 kilometres", False), ("%", False), ("", False), ("192.168.0.1", False),
     ],
 )  # fmt: skip
 def test_numbers_with_signs_of_units(text, alike):
     assert looks_like_number(text) is alike
+
+
+def test_the_sign_of_negative_numbers_may_be_a_minus_sign():
+    assert number_or_none("\u22121.94") == -1.94
+    assert number_with("\u22121.234,5", ",") == -1234.5
+    assert notation(["\u22121.94", "2.08"]) == "number"

@@ -466,3 +466,10 @@ def test_damaged_files_raise_ordinary_errors(tmp_path, name):
             read_table(path, memory_limit="100MB")
         except (ValueError, MemoryError, OSError):
             continue
+
+
+def test_a_cell_that_is_too_long_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited_module, "_LONGEST_CELL", 1000)
+    path = write(tmp_path / "a.csv", "a,b\n1,2\n3," + "x" * 2000 + "\n")
+    with pytest.raises(ValueError, match=r"a.csv has a cell of more than 1,000 characters"):
+        read_table(path)

@@ -104,7 +104,7 @@ def _family_table(report: SelectionReport) -> str:
 
 def _candidate_table(report: SelectionReport) -> str:
     """Return all candidates, the best first, in an element that opens on a click."""
-    order = sorted(report.candidates, key=lambda candidate: -candidate["steadied"])
+    order = sorted(report.candidates, key=_rank)
     rows = [
         f"<tr><td>{_escape(one['family'])}</td><td>{_escape(settings_text(one['settings']))}</td>"
         + _number(score_text(report.metric, one["score"], one["spread"]))
@@ -138,10 +138,16 @@ def _families(report: SelectionReport) -> list[tuple[str, dict[str, Any], float]
     best: dict[str, dict[str, Any]] = {}
     for candidate in report.candidates:
         family = candidate["family"]
-        if family not in best or candidate["steadied"] > best[family]["steadied"]:
+        if family not in best or _rank(candidate) < _rank(best[family]):
             best[family] = candidate
     order = sorted(shares, key=lambda family: -shares[family])
     return [(family, best[family], shares[family]) for family in order]
+
+
+def _rank(candidate: dict[str, Any]) -> float:
+    """Return the sort key of a candidate: the best combined score, or the best score, first."""
+    known = [v for v in (candidate["steadied"], candidate["score"]) if not math.isnan(v)]
+    return -known[0] if known else 0.0
 
 
 def _shares(report: SelectionReport) -> dict[str, float]:
@@ -161,10 +167,11 @@ def _scores(report: SelectionReport) -> list[str]:
 
 
 def _facts(report: SelectionReport) -> str:
+    unknown = math.isnan(report.score)
     seconds = f"{report.seconds:.1f}" if report.seconds >= 0.1 else f"{report.seconds:.2g}"
     return (
         f"{report.rows:,} rows, {report.labels:,} labelled, {report.columns:,} columns; "
-        f"{len(report.candidates)} candidates compared in {seconds} s"
+        f"{len(report.candidates)} candidates {'fitted' if unknown else 'compared'} in {seconds} s"
     )
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from ..estimators.targets import Targets
 from . import limits
 from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
-from .selection import LEAD, Selected, best_of, best_supervised
+from .labels import Labels
+from .selection import FEWEST_TARGETS, LEAD, Selected, best_of, best_supervised
 from .setup import Setup
 
 #: What each family is; for a sentence.
@@ -96,9 +97,13 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
     if method != "auto":
         return f"Only the {chosen} family is used, as method={method!r} says."
     if not selected.folds.folds:
+        few, more = "No class has two labels", "Label a second row of some classes"
+        if metric != "accuracy":
+            few = f"There are fewer than {FEWEST_TARGETS} targets"
+            more = "Give more rows a target"
         return (
-            "No class has two labels, so nothing can be held out and models cannot be compared: "
-            "all families get the same share. Label a second row of some classes."
+            f"{few}, so nothing can be held out and models cannot be compared: all families that "
+            f"can be fitted get the same share. {more}."
         )
     text = f"The {chosen} family is chosen: {DESCRIPTIONS[chosen]}."
     if selected.shares[chosen] <= 1.0 - _LEAST_SHARE:
@@ -157,7 +162,7 @@ def notes(
     found += unreached(reach)
     if labels.codes is not None and targets.classes is not None:
         counts = np.bincount(labels.codes, minlength=len(targets.classes))
-        if counts.min() < 2:
+        if counts.min() < 2 and selected.folds.folds:
             names = _join(targets.classes[counts < 2])
             found.append(
                 f"classes with a single label cannot be held out, so the score does not count "
@@ -171,6 +176,15 @@ def notes(
         )
     elif method == "auto" and l * used > limits.GRAPH_WORK:
         found.append(f"the graph family is not tried: {l} labels × {used} rows would take too long")
+    tried = {trial.family for trial in selected.trials}
+    lost = {MANIFOLD} | ({MARGIN} if _may_have_margin(labels) else set())
+    lost -= tried
+    if method == "auto" and l <= limits.MOST_LABELS and used > l and lost:
+        names = " and ".join(sorted(lost))
+        found.append(
+            f"the {names} {'family is' if len(lost) == 1 else 'families are'} not tried, because "
+            "the memory is too small: raise memory_limit, or fit fewer rows"
+        )
     if targets.labelled.all():
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
     duplicates = setup.rows.n_duplicates
@@ -186,14 +200,19 @@ def notes(
     return found
 
 
+def _may_have_margin(labels: Labels) -> bool:
+    return labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES
+
+
 def unreached(reach: np.ndarray) -> list[str]:
     """Return a note if there are rows that no label reaches, in a list."""
     lost = int((~reach).sum())
     if not lost:
         return []
     return [
-        f"{lost} of {len(reach)} rows are in parts of the graph {NO_LABEL}, so their "
-        "predictions are less reliable: suggest() lists some of them first"
+        f"{lost} of {len(reach)} rows {'is' if lost == 1 else 'are'} in parts of the graph "
+        f"{NO_LABEL}, so predictions for {'it' if lost == 1 else 'them'} are less reliable: "
+        "suggest() lists such rows first"
     ]
 
 

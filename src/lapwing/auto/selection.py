@@ -31,6 +31,8 @@ LEAD = 1.0
 _LEAST_VARIANCE = 0.01
 #: Shares of the blend below this are set to zero.
 LEAST_SHARE = 0.02
+#: Targets of a regressor with which models can be compared: R² of fewer means nothing.
+FEWEST_TARGETS = 4
 #: The most folds, the least number of fold models, and that of families that are slow to fit.
 FOLDS, FOLD_MODELS, SLOW_FOLD_MODELS = 5, 10, 5
 
@@ -306,8 +308,11 @@ def make_folds(codes: np.ndarray | None, l: int, seed: int) -> list[Fold]:
     """Return folds over l labelled rows that hold out every label equally often.
 
     Classes are spread evenly. The only label of a class is never held out: nothing would be left
-    to learn it from. Without two labels of any class there is no fold.
+    to learn it from. Without two labels of any class, or with fewer than `FEWEST_TARGETS`
+    quantities, there is no fold.
     """
+    if codes is None and l < FEWEST_TARGETS:
+        return []
     rng = np.random.default_rng(seed)
     groups = (
         [np.arange(l)] if codes is None else [np.flatnonzero(codes == k) for k in np.unique(codes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -38,10 +39,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             print_json({"command": command, "error": str(error)})
         argparse.ArgumentParser.error(error.parser, str(error))
     try:
-        return arguments.run(arguments)
+        code = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("lapwing: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError, MemoryError, ImportError) as error:
         message = _message(error)
         if "memory_limit" in arguments:  # a parameter of the library is an option here

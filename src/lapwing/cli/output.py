@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arrays.archive import plain
+from ..displays.page import digits_to_show
 from ..tables.numerals import number_or_none
 
 #: What formulas begin with, also in the wide letters of East Asian programs, and what spreadsheets
@@ -80,11 +81,16 @@ def _inert(cell: Any) -> Any:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as text in columns."""
-    cells = [list(header)]
-    cells += [[f"{v:.3g}" if isinstance(v, float) else str(v) for v in row] for row in rows]
+    """Return rows as text in columns, with the digits of numbers that show how these differ."""
+    columns = [_texts(column) for column in zip(*rows, strict=True)]
+    cells = [list(header), *zip(*columns, strict=True)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+
+
+def _texts(column: Sequence[Any]) -> list[str]:
+    n_digits = digits_to_show([v for v in column if isinstance(v, float)])
+    return [f"{v:.{n_digits}g}" if isinstance(v, float) else str(v) for v in column]
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..auto.report_words import settings_text
 from .canvas import PALETTE
 from .model_words import facts, number, snippet, verdict
-from .page import digits, evenly, fill_template, plain, script_json, shorten
+from .page import digits, digits_to_show, evenly, fill_template, plain, script_json, shorten
 
 #: Limits that keep the page below 3 MB: rows of the map and labelled rows among them, characters of
 #: the name of a row and of a class, rows of a list, candidates, points of the charts.
@@ -64,6 +64,7 @@ def make_page(
     data = {
         "named": ids is not None,
         "classes": None if classes is None else [shorten(c, _CLASS) for c in classes],
+        "digits": rows.n_digits,
         "palette": PALETTE,
         "verdict": verdict(report),
         "report": _short_report(report),
@@ -95,11 +96,19 @@ class _Rows:
     confidence: np.ndarray
     reach: np.ndarray
 
+    @property
+    def n_digits(self) -> int:
+        """Digits that show how the predictions of a regressor differ."""
+        return digits_to_show(self.answer) if self.classes is None else 3
+
     def table(self, index: np.ndarray) -> dict[str, list[Any]]:
         """Return the columns of the rows with these indices, for JSON."""
         predictions = self.answer[index], self.supervised[index]
         regression = self.classes is None
-        answer, supervised = (digits(p) if regression else p.tolist() for p in predictions)
+        n_digits = self.n_digits + 3
+        answer, supervised = (
+            digits(p, n_digits) if regression else p.tolist() for p in predictions
+        )
         names = index + 1 if self.names is None else [self.names[i] for i in index]
         return {
             "row": index.tolist(),

@@ -68,6 +68,8 @@ def verdict(report: dict[str, Any]) -> dict[str, str]:
     tried = report["candidates"]
     used = [one for one in tried if number(one["weight"], 0.0) > 0]
     ours, theirs = report["score"], report["supervised_score"]
+    if report["labels"] == report["rows"]:
+        return {"kind": "unused", "text": "Every row is labelled: there are no unlabelled rows."}
     if used and all(one["supervised"] for one in used):
         reason = "no model with them was clearly better than the best supervised one"
         if all(one["supervised"] for one in tried):

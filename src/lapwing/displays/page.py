@@ -105,10 +105,26 @@ def shorten(value: Any, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def digits(values: Any) -> list[float | None]:
-    """Return numbers for JSON, rounded to six digits; None replaces those that are not finite."""
+def digits(values: Any, n_digits: int = 6) -> list[float | None]:
+    """Return numbers for JSON, rounded to some digits; None replaces those that are not finite."""
     flat = np.asarray(values, dtype=float).ravel().tolist()
-    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in flat]
+    return [float(f"{v:.{n_digits}g}") if math.isfinite(v) else None for v in flat]
+
+
+def digits_to_show(values: Any) -> int:
+    """Return how many digits show the differences of numbers to three digits.
+
+    Examples
+    --------
+    >>> digits_to_show([1.5, 40.0]), digits_to_show([293.15, 294.02]), digits_to_show([7.0])
+    (3, 6, 3)
+    """
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if known.size == 0 or np.ptp(known) == 0:
+        return 3
+    ratio = float(np.abs(known).max()) / float(np.ptp(known))
+    return min(3 + max(0, round(math.log10(ratio))), 15)
 
 
 def evenly(n: int, most: int) -> np.ndarray:

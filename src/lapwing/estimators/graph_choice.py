@@ -109,8 +109,9 @@ def label_reach(
     """
     reached = np.isin(component, component[labelled])
     if consequence and not reached.all():
+        lost = int((~reached).sum())
         warn(
-            f"{int((~reached).sum())} rows lie in parts of the graph that no label reaches (see "
-            f"label_reach_): {consequence}. Label a row of each part, {advice}"
+            f"{lost} {'row lies' if lost == 1 else 'rows lie'} in parts of the graph that no label "
+            f"reaches (see label_reach_): {consequence}. Label a row of each part, {advice}"
         )
     return reached

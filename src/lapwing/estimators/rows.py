@@ -105,14 +105,15 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
             f"X is sparse, and {type(model).__name__} needs dense rows: reduce them, for example "
             "with sklearn.decomposition.TruncatedSVD, or pass X.toarray() if it fits into memory"
         )
-    X = validate_data(
-        model,
-        X,
-        accept_sparse="csr" if tags.sparse else False,
-        dtype=dtype if isinstance(dtype, str) else list(dtype),
-        reset=reset,
-        ensure_min_samples=least,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # of its sum, which finds NaN
+        X = validate_data(
+            model,
+            X,
+            accept_sparse="csr" if tags.sparse else False,
+            dtype=dtype if isinstance(dtype, str) else list(dtype),
+            reset=reset,
+            ensure_min_samples=least,
+        )
     return canonical_rows(X)
 
 

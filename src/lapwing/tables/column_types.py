@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
-from .numerals import NAMES, NOTATIONS, looks_like_number, notation
+from .numerals import NAMES, NOTATIONS, looks_like_number, notation, number_or_none
 from .table import Table, as_texts, quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
@@ -27,6 +27,8 @@ _MOST_VALUES, _MOST_WORDS = 200, 20_000
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
 _NAMES = 20
+_WITH_POINTS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
+_SLASHES = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/([0-9]{2}|[0-9]{4})")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 
 #: What a column becomes, or None, and a note about it, or None.
@@ -64,7 +66,7 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
     reading = None if forced else _reading(table, name, counts)
     if reading is not None:
         column, note = _number(table, name, reading)
-        return column, note or _other_mark(table, name, reading)
+        return column, note or _other_mark(table, name, reading) or _thousands(table, name, counts)
     column, note = _words_or_category(name, texts, n_missing > 0, forced)
     hint = None if forced else _hint(name, counts)
     return column, "; ".join(filter(None, (note, hint))) or None
@@ -107,11 +109,32 @@ def _other_mark(table: Table, name: str, reading: str) -> str | None:
     )
 
 
+def _thousands(table: Table, name: str, counts: Counter[str]) -> str | None:
+    """Return a note if points between thousands may have been read as decimal marks, or None."""
+    with_points = [text for text in counts if "." in text]
+    whole = [text for text in counts if text.isdigit()]
+    if table.decimal is not None or not whole or not with_points:
+        return None
+    if not all(_WITH_POINTS.fullmatch(text) for text in with_points):
+        return None
+    return (
+        f"column {quoted(name)} has cells such as {quoted(with_points[0])} beside "
+        f"{quoted(whole[0])}: points are read as decimal marks; pass --decimal , if they stand "
+        "between thousands"
+    )
+
+
 def _hint(name: str, counts: Counter[str]) -> str | None:
-    """Return a note about texts most of which may be numbers in another notation, or None."""
+    """Return a note about texts most of which may be numbers or dates in another notation."""
+    if all(_SLASHES.fullmatch(text) for text in counts):
+        return (
+            f"column {quoted(name)} is not read as dates, because the order of day and month in "
+            f"{quoted(next(iter(counts)))} is not known: write dates as 2015-01-31"
+        )
     alike = [text for text in counts if looks_like_number(text)]
     if 2 * sum(counts[text] for text in alike) <= counts.total():
         return None
+    alike.sort(key=lambda text: number_or_none(text) is not None)  # others are the reason
     return (
         f"column {quoted(name)} is not read as numbers, although cells such as {quoted(alike[0])} "
         "look like them: if they are, write numbers only, without units, and pass --decimal , or "

@@ -80,6 +80,11 @@ def read_delimited(
     except UnicodeError:
         raise ValueError(bad_encoding(path, encoding)) from None
     except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if "field limit" in str(error):
+            raise ValueError(
+                f"{path.name} has a cell of more than {_LONGEST_CELL:,} characters: look for a "
+                "quote that is not closed, or shorten the cell"
+            ) from None
         raise ValueError(f"{path.name} cannot be read: {error}") from None
     names = tuple(layout.names)
     return Table(path.name, len(lines), columns, lines=lines, names=names, decimal=layout.decimal)
@@ -245,6 +250,8 @@ def _rows(path: Path, encoding: str, layout: _Layout, check_memory: MemoryCheck)
                 lines.characters = 0
                 yield reader.line_num, row
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise
             raise ValueError(
                 f"line {reader.line_num} of {path.name} cannot be read ({error}): look for a "
                 "quote that is not closed"

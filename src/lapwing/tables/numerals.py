@@ -22,13 +22,14 @@ _WRITTEN = {
     )
     for decimal, thousands in _THOUSANDS_MARKS.items()
 }
-#: What may stand before and after a number: signs of currencies, a percent sign, spaces.
-_UNIT = re.compile(r"^[^\w.,+-]{1,3}|[^\w.,]{1,3}$")
+#: What may stand before and after a number: signs or codes of currencies, a percent sign, spaces,
+#: and after a space a short word.
+_UNIT = re.compile(r"^([A-Z]{3}\s|[^\w.,+-]{1,3})|([^\w.,]{1,3}|\s[^\W\d_]{1,5}[²³]?)$")
 
 
 def number_or_none(cell: str) -> float | None:
     """Return the number in a cell, or None if the cell is not a number."""
-    text = cell.strip()
+    text = cell.strip().replace("\N{MINUS SIGN}", "-")
     # float() alone would accept "1_000".
     return float(text) if _NUMBER.fullmatch(text) else None
 
@@ -50,7 +51,7 @@ def number_with(cell: str, decimal: str) -> float | None:
     >>> number_with("1,623.50", "."), number_with("1.623", "."), number_with("2.5", ",")
     (1623.5, 1.623, None)
     """
-    text = cell.strip()
+    text = cell.strip().replace("\N{MINUS SIGN}", "-")
     written = _WRITTEN[decimal].fullmatch(text)
     if written is None:
         return number_or_none(text) if decimal == "." or "." not in text else None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 #: Cells that mean "not known", in lower case and without the spaces around them.
-MISSING_MARKS = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
+MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
 #: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
 MemoryCheck = Callable[[int, int, float], None]
 

@@ -10,9 +10,11 @@ import re
 
 import numpy as np
 
-from .numerals import NOTATIONS, notation, number_or_none
+from .numerals import NOTATIONS, looks_like_number, notation, number_or_none
 from .table import MISSING_MARKS, Table, as_texts, plain_number, quoted
 
+#: Labels that may mean that there is none.
+_UNLABELLED = frozenset({"unknown", "unlabeled", "unlabelled", "missing", "todo"})
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 
@@ -49,11 +51,20 @@ def infer_targets(
     others = labels - marks
     are_numbers = bool(others) and not any(map(_LEADING_ZERO.match, others))
     are_numbers = are_numbers and notation(others, table.decimal) is not None
-    if are_numbers or not marks:
+    if are_numbers:
         return marker, are_numbers, []
-    mark = repr(min(marks))
-    note = f"{mark} is used as a label: if it marks unlabelled rows, pass --unlabeled {mark}"
-    return marker, are_numbers, [note]
+    notes = [
+        f"{mark!r} is used as a label: if it marks unlabelled rows, pass --unlabeled {mark!r}"
+        for mark in sorted(marks)[:1]
+        + sorted(label for label in others if label.lower() in _UNLABELLED)[:1]
+    ]
+    alike = sorted(label for label in others if looks_like_number(label))
+    if 2 * len(alike) > len(others):
+        notes.append(
+            f"the targets are not read as numbers, although cells such as {quoted(alike[0])} look "
+            "like them: if they are, write numbers only, without units"
+        )
+    return marker, are_numbers, notes
 
 
 def read_targets(
