@@ -5,6 +5,8 @@ import io
 import json
 import shlex
 import sys
+import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -228,12 +230,37 @@ def test_regression(tmp_path, capsys):
         ([0.5, 1], "regression"),
         ([*range(30)], "regression"),
         ([*range(26)] * 5, "classification"),
-        ([*range(70)] * 50, "regression"),
+        ([*range(50)] * 50, "classification"),
+        ([*range(51)] * 50, "regression"),
     ],
 )
 def test_task_is_chosen_by_the_targets(labels, task):
     assert fit.choose_task(labels, "auto").name == task
     assert fit.choose_task(labels, "classification").name == "classification"
+
+
+@pytest.mark.parametrize(("n_classes", "end"), [(10, "8, 9\n"), (11, "8, 9 …\n")])
+def test_ten_classes_are_printed(n_classes, end, capsys):
+    names = "data rows labelled unlabelled features task task_reason model balanced_accuracy"
+    result = {**dict.fromkeys(names.split(), "x"), "seconds": 1.0, "notes": []}
+    fit._print_result({**result, "classes": [*range(n_classes)]}, Mock(), False)
+    assert end in capsys.readouterr().out
+
+
+def test_warnings_that_the_report_repeats_are_left_out(monkeypatch):
+    """Here of a model that warns twice and says one of these in its report as well."""
+
+    class Model(Mock):
+        report_ = Mock(warnings=["said twice"])
+
+        def fit(self, X, y):
+            for message in ("said twice", "said once", "said once"):
+                warnings.warn(message, UserWarning, stacklevel=1)
+            warnings.warn("not for users", DeprecationWarning, stacklevel=1)
+
+    monkeypatch.setattr(fit, "SemiSupervisedRegressor", Model)
+    data, arguments = Mock(task=fit.Task("regression", "")), Mock(quiet=True)
+    assert fit.fit_model(data, arguments)[1] == ["said once"]
 
 
 def test_whole_numbers_stay_whole(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """Sizes as people write them, and the budget that follows from them."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from lapwing.arrays import memory
@@ -77,6 +79,12 @@ def test_available_memory_is_the_tighter_of_system_and_container(monkeypatch):
     assert available_memory() == 8 * 10**9
     monkeypatch.setattr(memory, "_system_available", lambda: None)
     assert available_memory() > 0
+
+
+def test_free_memory_of_the_system_is_in_kibibytes(monkeypatch):
+    text = "MemTotal: 99 kB\nMemFree: 98 kB\nMemAvailable:   3000 kB\n"
+    monkeypatch.setattr(memory, "Path", lambda path: Mock(read_text=lambda: text))
+    assert memory._system_available() == 3000 * 1024
 
 
 def test_room_of_a_container_is_what_is_left_of_its_limit(monkeypatch):

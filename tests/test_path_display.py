@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from helpers import browser
 from lapwing import LapSVCPath, SemiSupervisedClassifier
-from lapwing.displays import PathDisplay, new_figure
+from lapwing.displays import PathDisplay, new_figure, path_boundary
 from lapwing.displays.model_page import make_page
 
 NASTY = "</script><b>"
@@ -197,6 +197,16 @@ def test_lines_of_the_boundary_are_levels_of_f(model, axes):
     assert f"λ = {lam:.3g}" in ax.get_title()
     names = ax.get_legend_handles_labels()[1]
     assert {"not labelled", "labelled 0", "labelled 1"} < set(names)
+
+
+@pytest.mark.parametrize(("highest", "filled"), [(-0.1, 0), (0.3, 1), (3.0, 1)])
+def test_where_f_is_positive_is_filled(highest, filled):
+    pytest.importorskip("matplotlib")
+    from matplotlib.contour import QuadContourSet
+
+    ax, x = new_figure().subplots(), np.linspace(-1.0, 1.0, 9)
+    path_boundary._fill(ax, x, x, highest - x[:, None] ** 2 - x**2, "red")
+    assert len(ax.findobj(QuadContourSet)) == filled
 
 
 def test_boundary_of_several_classes(blobs, axes):

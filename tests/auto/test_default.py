@@ -232,6 +232,7 @@ def test_thousands_of_labels(monkeypatch, digits):
     monkeypatch.setattr(limits, "GRAPH_WORK", 10.0)
     model = SemiSupervisedClassifier().fit(X, y)
     assert "graph" not in {candidate.family for candidate in model.candidates_}
+    assert any("the graph family is not tried" in message for message in model.report_.warnings)
 
 
 def test_ridge_over_columns_is_the_same_model(digits):

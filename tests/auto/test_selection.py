@@ -109,13 +109,17 @@ def test_quantities_are_scored_by_explained_variance():
     halves = [(np.arange(5, 10), np.arange(5)), (np.arange(5), np.arange(5, 10))]
     folds = Folds(Labels(np.arange(10), targets, np.ones(10)), halves, np.arange(10, 13))
     on_sample = np.ones((2, 3, 1))
+    apart = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 4.0]])[:, :, None]  # variances ½, 2 and ½
     plain, graph = judge(
         folds,
         [
             Trial("supervised", {}, np.full((10, 1), 4.5), on_sample),
-            Trial("graph", {}, targets + 0.1, on_sample),
+            Trial("graph", {}, targets + 0.1, apart),
         ],
     )
+    assert plain.agreement == 1.0
+    assert graph.agreement == pytest.approx(1.0 - 1.0 / np.var(targets))
+    assert graph.score == pytest.approx((10 * graph.held_out + 8 * graph.agreement) / 18)
     assert plain.held_out == pytest.approx(0.0)
     assert graph.held_out == pytest.approx(1.0 - 0.01 / np.var(targets))
     assert graph.weight > 0.9

@@ -140,6 +140,13 @@ def test_weights_that_are_no_numbers_are_refused_by_name(case):
 
 
 @each_case(one_a_class=True)
+def test_no_weights_at_all_are_too_few_and_not_zero(case):
+    X, y = rows(case)
+    with pytest.raises(ValueError, match="sample_weight must hold one finite number per row"):
+        case.new().fit(case.rows(X), y, sample_weight=[])
+
+
+@each_case(one_a_class=True)
 def test_labels_without_a_weight_are_refused_as_such(case):
     """The number of classes or of targets is not what is wrong."""
     X, y = rows(case)

@@ -21,6 +21,7 @@ from helpers.data import fit_quietly
 from helpers.odd_rows import Problem
 from helpers.verdicts import judge
 from lapwing import KNNGraph, LapSVC
+from lapwing.estimators.parameters import check_width
 
 NEVER = ("much", None, np.nan, np.inf)  # where a number is asked for
 POSITIVE = (0.0, -1.0, True, 10**400, *NEVER)
@@ -211,6 +212,12 @@ def test_numbers_that_leave_double_precision_are_refused_by_name(case, name, val
     message = rf"{name}={value!r} takes results out of the range.* choose a value of at"
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
         case.new(**{name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("gamma", ENDS["gamma"])
+def test_widths_at_the_ends_of_their_range_are_allowed(gamma):
+    """They are in units of squared rows, so that their range is that of squares."""
+    check_width("gamma", gamma)
 
 
 @each_case(lambda case: case.has("C"), one_a_class=True)

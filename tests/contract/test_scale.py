@@ -307,6 +307,16 @@ def test_blocks_have_one_unit():
         np.testing.assert_array_equal(found.transduction_, expected.transduction_)
 
 
+def test_a_block_without_rows_does_not_hide_the_origin():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
+    X += 1e9
+    model = PVMClassifier(n_prototypes=3)
+    model.fit_blocks([(X[:30], y[:30]), (X[:0], y[:0]), (X[30:], y[30:])])
+    middle = (X.min(axis=0) + X.max(axis=0)) / 2
+    np.testing.assert_allclose(model._units.origin, middle, rtol=1e-14)
+
+
 def test_pictures_are_in_the_units_of_the_user():
     X = 1e-200 * np.random.default_rng(0).normal(size=(40, 2)) + np.array([0.0, 1e-190])
     y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)

@@ -2,6 +2,7 @@
 
 import importlib
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import lapwing.plan.manifold as manifold
 from helpers import reference
 from helpers.data import gaussian
 from lapwing import KNNGraph, LapRLSClassifier, LapRLSRegressor, LapSVC
+from lapwing.estimators.early_stopping import early_stopping
 
 MODERATE = {"reg_ambient": 1e-2, "reg_manifold": 1.0}
 
@@ -339,6 +341,15 @@ def test_validation_rows_stop_the_solver(stopping, n_classes):
     assert ("decisions" in model.result_.message) == (stopping == "mixed")
     with pytest.raises(ValueError, match="validation="):
         model.fit(X, y)
+
+
+def test_validation_rows_of_other_classes_are_always_wrong():
+    given = np.array([0, 1, -1])
+    targets = SimpleNamespace(classes=np.array([2, 5]), given=given, labelled=given >= 0)
+    X_v, y_v = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([2, 5, 5, 7])
+    rules = early_stopping("validation", targets, (X_v, y_v))
+    (rule,) = rules(lambda step: SimpleNamespace(values=lambda X: X))
+    assert rule.error_rate(None) == 0.5  # the last two
 
 
 def test_unknown_stopping_rule_is_refused():

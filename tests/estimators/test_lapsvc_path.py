@@ -387,6 +387,19 @@ def test_cross_validated_accuracy_by_separate_fits(n_classes, normalized):
     assert model.cv_accuracy_[worst] < model.best_score_  # or there was nothing to find
 
 
+@pytest.mark.parametrize("names", [(1, 2), ("cat", "dog")])
+def test_weights_of_classes_have_their_names(names):
+    X, y, _ = blobs(n_labelled=24)
+    options = {"gamma": 0.5, "rho": 0.1, "cv": 4}
+    expected = LapSVCPath(**options, class_weight={0: 3.0, 1: 0.5}).fit(X, y)
+    named = np.array([*names, None], dtype=object)[y]
+    weights = dict(zip(names, (3.0, 0.5), strict=True))
+    found = LapSVCPath(**options, unlabeled=None, class_weight=weights).fit(X, named)
+    np.testing.assert_allclose(found.lambdas_, expected.lambdas_, rtol=1e-12)
+    np.testing.assert_array_equal(found.cv_accuracy_, expected.cv_accuracy_)
+    assert not np.array_equal(expected.lambdas_, LapSVCPath(**options).fit(X, y).lambdas_)
+
+
 def test_best_interval():
     X, y, _ = blobs(n_labelled=24, seed=51)  # three runs of best points, the second is widest
     model = LapSVCPath(gamma=0.5, rho=0.1).fit(X, y)

@@ -10,6 +10,7 @@ from lapwing.estimators.labels import (
     check_new_classes,
     encode_classes,
     labelled_rows,
+    listed,
     look_like_classes,
     may_be_classes,
     plain_labels,
@@ -34,6 +35,12 @@ def test_classes_or_quantities(known, possible, likely):
     known = np.array(known)
     assert may_be_classes(known) is possible
     assert bool(look_like_classes(known)) is likely
+
+
+def test_ten_classes_are_listed():
+    assert listed(np.array(["a", "b"])) == "'a', 'b'"
+    assert listed(np.arange(10)).endswith("8, 9")
+    assert listed(np.arange(11)).endswith("8, 9, …")
 
 
 def test_objects_become_numbers_or_texts():

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
 from lapwing.graphs import tiles
+from lapwing.graphs.candidates import tile_candidates, tree_candidates
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.neighbors import nearest_neighbors
 from lapwing.graphs.points import Points
@@ -213,11 +214,21 @@ def test_cosine_ignores_row_lengths():
     assert_same(nearest_neighbors(scaled, 5, "cosine"), nearest_neighbors(X, 5, "cosine"))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precomputed_equals_euclidean(dtype):
+@pytest.mark.parametrize(("k", "dtype"), [(5, np.float32), (5, np.float64), (79, np.float64)])
+def test_precomputed_equals_euclidean(k, dtype):
     X = normal(80, 15).astype(dtype).astype(np.float64)
-    found = nearest_neighbors((X @ X.T).astype(dtype), 5, "precomputed")
-    assert_same(found, nearest_neighbors(X, 5), rtol=1e-4 if dtype == np.float32 else 1e-9)
+    found = nearest_neighbors((X @ X.T).astype(dtype), k, "precomputed")
+    assert_same(found, nearest_neighbors(X, k), rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 100])  # tree and tiles
+def test_candidates_are_near_their_squared_distances(d):
+    points = Points(normal(50, d))
+    found = (tree_candidates if d == 2 else tile_candidates)(points, 10)
+    X = tiles.Frame(points).rows(slice(None))
+    exact = cdist(X, X, "sqeuclidean")
+    expected = np.take_along_axis(exact, found.index.astype(int), axis=1)
+    np.testing.assert_allclose(found.squared, expected, rtol=1e-3)
 
 
 @given(st.integers(2, 40), st.integers(1, 12), st.integers(0, 10**6), st.data())

@@ -227,6 +227,21 @@ def test_looser_tolerance_costs_fewer_products():
     assert passes == sorted(set(passes))
 
 
+@pytest.mark.parametrize("degree", [1, 6, 40])
+def test_low_pass_is_one_at_zero_and_even_above_the_cut(degree):
+    cut, upper = 0.05, 1.5
+    coefficients = spectrum._low_pass(degree, cut, upper)
+    assert len(coefficients) == degree + 1
+    x = np.linspace(cut, upper, 10_001)
+    at_zero, *above = np.polynomial.chebyshev.chebval(
+        np.append(0.0, x) * 2 / upper - 1, coefficients
+    )
+    assert at_zero == pytest.approx(1.0, rel=1e-9)
+    # The smallest possible maximum above the cut: T(x) = cosh(degree · arccosh x) outside [-1, 1].
+    least = 1.0 / np.cosh(degree * np.arccosh((upper + cut) / (upper - cut)))
+    assert np.abs(above).max() == pytest.approx(least, rel=1e-6)
+
+
 def test_a_miss_of_the_tolerance_is_told(monkeypatch):
     monkeypatch.setattr(spectrum, "_SWEEPS", 1)
     L = laplacian(knn(300))

@@ -1,10 +1,14 @@
 """Plans of the embedded models: decided from sizes and memory, before anything is built."""
 
+from dataclasses import replace
+
 import pytest
 
 from lapwing.kernels.functions import GaussianKernel, LinearKernel
 from lapwing.plan.embedded import plan_embedded_ridge, plan_tube
+from lapwing.plan.manifold import DENSE_ROWS
 from lapwing.solvers.methods import Sizes
+from lapwing.spaces.graph_kernel import graph_kernel_bytes
 
 SIZES = Sizes(n_rows=2000, n_features=10, n_labelled=50, n_columns=3)
 FREE = {"n_eigenvectors": None, "reg_manifold": 1.0}
@@ -25,6 +29,16 @@ def test_how_the_graph_kernel_of_a_tube_is_held(choices, limit, expected):
     assert plan.n_bytes <= plan.budget
     assert 0 < plan.cache_bytes <= plan.budget
     assert (plan.cache_bytes < plan.budget) == (expected in ("dense", "inverse"))
+
+
+def test_largest_graph_kernel_that_is_a_matrix():
+    sizes = {n: replace(SIZES, n_rows=n) for n in (DENSE_ROWS, DENSE_ROWS + 1)}
+    plans = [plan_tube(GaussianKernel(1.0), s, **FREE, memory_limit="1TB") for s in sizes.values()]
+    assert [plan.graph_kernel for plan in plans] == ["dense", "inverse"]
+    needed = graph_kernel_bytes(2000)
+    for limit, expected in ((needed, "dense"), (needed - 1, "inverse")):
+        plan = plan_tube(GaussianKernel(1.0), SIZES, **FREE, memory_limit=limit)
+        assert plan.graph_kernel == expected
 
 
 def test_a_tube_without_room_for_a_working_set_is_refused():

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from helpers.data import gaussian
 from helpers.decimals import ExactProblem, convert, ill_conditioned
 from lapwing.losses import LOSSES
 from lapwing.operators.dense import DenseOperator
-from lapwing.solvers.certificate import certify
+from lapwing.operators.twofold import EPS, Twofold
+from lapwing.solvers.certificate import _gradient_norm, certify
 from lapwing.solvers.elimination import eliminate, eliminate_features
 from lapwing.spaces.function import Function
 from lapwing.spaces.kernel_space import KernelSpace
@@ -97,6 +100,18 @@ def test_large_ratios_are_exact(seed):
         assert step.objective == pytest.approx(best, rel=1e-6)
         assert step.objective - step.gap <= best * (1 + 1e-14)
         assert step.gap <= 1e-3 * step.objective
+
+
+@pytest.mark.parametrize("m", [10, 3000])
+def test_norm_of_a_gradient_of_features_is_an_upper_bound(m):
+    """Of one row with a loss gradient of one the gradient is the row itself."""
+    features = np.random.default_rng(0).uniform(size=(1, m))
+    risk = SimpleNamespace(space=SimpleNamespace(features=features), reg_ambient=1.0)
+    f, r = SimpleNamespace(coef=np.zeros((m, 1))), Twofold.exactly(np.ones((1, 1)))
+    norm, coef = _gradient_norm(risk, f, r, np.ones(1), None, np.ones(1))
+    np.testing.assert_array_equal(coef, features.T)
+    exact = sum(Fraction(x) ** 2 for x in features[0])
+    assert exact <= Fraction(norm[0]) ** 2 <= exact * (1 + 4 * m * Fraction(EPS))
 
 
 def hopeless():

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lapwing import LapERLSRegressor
 from lapwing.graphs import KNNGraph
 from lapwing.operators.dense import DenseOperator
 from lapwing.solvers.embedded_ridge import EmbeddedRidge, ridge_cg, ridge_direct
+from lapwing.solvers.ridge_certificate import _largest_intercept, certify_ridge
 from lapwing.spaces.graph_kernel import label_precision, reduced_precision
 
 YES_NO = [True, False]
@@ -153,6 +155,53 @@ def test_gap_is_no_less_than_the_distance_at_every_step(intercept, kernel, C, mo
     assert len(distances) > 1
     assert abs(distances[-1]) <= 2e-8 * best
     assert distances[0] > 1e-6 * best  # the certificate had something to certify
+
+
+@every_intercept
+def test_gap_of_any_coefficients_is_that_of_the_formula(intercept):
+    """Multipliers are the coefficients without their mean, where there is an intercept."""
+    case, rng = Case(intercept=intercept), np.random.default_rng(0)
+    n, C, phi = len(case.K), case.C, case.phi
+    alpha, b = (part + 0.1 * rng.normal(size=part.shape) for part in case.dense())
+    b, zeta = b if intercept else np.zeros(2), rng.normal(size=(6, 2))
+    found = certify_ridge(case.problem, alpha, b, zeta)
+    mean = alpha.mean(axis=0) if intercept else np.zeros(2)
+    left = case.K @ alpha + (alpha - mean) / C + b - phi @ zeta
+    weighted = case.weights[:, None] * case.y
+    q = case.P @ zeta + phi.T @ (alpha - mean) - phi[case.labelled].T @ weighted
+    gap = C / 2 * (left**2).sum() + 0.5 * (q * np.linalg.solve(case.P, q)).sum()
+    assert found.objective - gap - 0.5 * mean @ mean * case.K.sum() <= case.objective(*case.dense())
+    # Of the values of K only the diagonal, which is one, is used for the last term.
+    assert found.gap == pytest.approx(gap + 0.5 * mean @ mean * n**2, rel=1e-9)
+
+
+def test_gap_includes_the_rounding_of_a_penalty_that_cancels():
+    """Without a kernel the optimum is ½(‖y‖² − yᵀA⁻¹y) with A = 2I + P; exact arithmetic judges."""
+    penalty, zeta = 1e10 * np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([[1 / 3], [1 / 3 + 1e-9]])
+    y = 2.0 * zeta + penalty @ zeta
+    problem = EmbeddedRidge(
+        DenseOperator(np.zeros((2, 2))), 1.0, np.eye(2), penalty, np.arange(2), y, np.ones(2), False
+    )
+    found = certify_ridge(problem, zeta, np.zeros(1), zeta)
+    (s, t), p = (Fraction(value) for value in y[:, 0]), Fraction(1e10)
+    explained = (s**2 * (2 + p) + 2 * s * t * p + t**2 * (2 + p)) / ((2 + p) ** 2 - p**2)
+    best = (s**2 + t**2 - explained) / 2
+    assert best - Fraction(1e-4) <= Fraction(found.objective) - Fraction(found.gap) <= best
+
+
+def test_largest_intercept_by_hand():
+    """Targets 1 and 3, no kernel and one graph function, the constant: the optimal b is 2."""
+    constant, y = np.full((2, 1), np.sqrt(0.5)), np.array([[1.0], [3.0]])
+    problem = EmbeddedRidge(
+        DenseOperator(np.zeros((2, 2))), 1e-6, constant, np.zeros((1, 1)), np.arange(2), y,
+        np.full(2, 5.0), True,
+    )  # fmt: skip
+    (step,) = ridge_direct(problem)
+    assert step.function.intercept[0] == pytest.approx(2.0, rel=1e-6)
+    assert step.objective == pytest.approx(5.0, rel=1e-6)
+    # The row of target 1 has an error of at most √(2·5/5), and h is zero.
+    bound = _largest_intercept(problem, np.array([5.0]))
+    np.testing.assert_allclose(bound, 1.0 + np.sqrt(2.0), rtol=2e-3)
 
 
 @every_intercept

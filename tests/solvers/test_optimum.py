@@ -7,6 +7,7 @@ mean diagonal, so that μ‖S‖‖K‖ stays below 10⁸: there 10⁻⁶ of the
 import importlib
 import itertools
 from functools import cache
+from unittest.mock import Mock
 
 import clarabel
 import numpy as np
@@ -21,6 +22,7 @@ from lapwing.graphs import KNNGraph
 from lapwing.losses import LOSSES
 from lapwing.operators.dense import DenseOperator
 from lapwing.risk import RegularizedRisk
+from lapwing.solvers import box_qp
 from lapwing.solvers.box_qp import solve_box_qp
 from lapwing.solvers.certificate import certify
 from lapwing.solvers.elimination import eliminate, eliminate_features
@@ -496,9 +498,8 @@ def test_box_qp_has_no_units(unit, mean):
     assert b_unit / unit == pytest.approx(b + mean, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", [14876, 15926, 19235])
-def test_box_qp_does_not_cycle(seed):
-    # Three of 20 000 random programs on which a predictor-corrector method goes round in circles.
+def random_box_qp(seed):
+    """The dual of a hinge loss: Q, upper, q, σ."""
     rng = np.random.default_rng(seed)
     l = int(rng.integers(2, 14))
     X = rng.normal(size=(l, int(rng.integers(1, l + 1))))
@@ -511,8 +512,14 @@ def test_box_qp_does_not_cycle(seed):
     upper = size * (rng.uniform(0.2, 3, l) if rng.random() < 0.5 else np.ones(l))
     q = None if rng.random() < 0.4 else y
     sigma = 0.0 if rng.random() < 0.5 else 10 ** rng.uniform(-4, 2)
-    Q = K * np.outer(y, y)
-    a, b = solve_box_qp(Q, np.ones(l), upper, q, sigma)
+    return K * np.outer(y, y), upper, q, sigma
+
+
+@pytest.mark.parametrize("seed", [14876, 15926, 19235, 4, 1277, 2601])
+def test_box_qp_does_not_cycle(seed):
+    # Of 20 000 random programs some on which a predictor-corrector method goes round in circles.
+    Q, upper, q, sigma = random_box_qp(seed)
+    a, b = solve_box_qp(Q, np.ones(len(Q)), upper, q, sigma)
     gradient = Q @ a - 1.0 + (0.0 if q is None else q * b)
     primal = 0.5 * a @ Q @ a + upper @ np.maximum(-gradient, 0.0)
     dual = a.sum() - 0.5 * a @ Q @ a
@@ -520,6 +527,16 @@ def test_box_qp_does_not_cycle(seed):
         primal += 0.5 * sigma * b * b
         dual -= (q @ a) ** 2 / (2 * sigma) if sigma > 0 else 0.0
     assert primal - dual <= 1e-8 * primal
+
+
+@pytest.mark.parametrize("seed", [49, 245, 1006, 2948, 3651])
+def test_box_qp_needs_few_iterations(seed, monkeypatch):
+    # Of predictor, corrector and plain steps one that goes wrong makes 25 to 160 of them.
+    calls = Mock(side_effect=box_qp._factor)
+    monkeypatch.setattr(box_qp, "_factor", calls)
+    Q, upper, q, sigma = random_box_qp(seed)
+    solve_box_qp(Q, np.ones(len(Q)), upper, q, sigma)
+    assert 1 <= calls.call_count <= 18
 
 
 def test_box_qp_without_linear_term_is_exactly_zero():

@@ -18,7 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from helpers import reference
-from lapwing.solvers.path import _FLOOR, hinge_path
+from lapwing.solvers.path import _FLOOR, _HingePath, hinge_path
+from lapwing.solvers.tracer import LeastNorm
 
 RELATIVE = 1e-8
 EPS = np.finfo(float).eps
@@ -639,3 +640,27 @@ def test_zero_kernel_with_a_penalised_intercept():
         b = beta / lam
         ours = np.maximum(1.0 - y * t * b, 0.0).sum() + lam / 2 * sigma * b**2
         assert ours <= best * (1 + 1e-8)
+
+
+# ---------------------------------------------------------------- rounding
+
+
+def test_errors_of_all_rows_are_removed(monkeypatch):
+    """The solver is right about the first row at once, and about the second if it is exact."""
+    path = _HingePath(np.diag([1.0, 2.0, 4.0]), np.ones(3), None, 0.0)
+    path.reach, path.lam, path.elbow = 8.0, 0.5, np.array([0, 1])
+    path.a, path.beta = np.array([0.4, 0.1, 1.0]), 0.0
+    solve = path.system.solve
+
+    def worn(rows, rhs, *, direct):
+        return solve(rows, rhs, direct=direct) * [1.0, 1.0, 1.0 if direct else 0.5]
+
+    monkeypatch.setattr(path.system, "solve", worn)
+    path._refresh()
+    np.testing.assert_allclose(path.a, [0.5, 0.25, 1.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(("distance", "independent"), [(1e-3, True), (1e-11, False), (0.0, False)])
+def test_rows_that_are_nearly_equal_are_not_independent(distance, independent):
+    Q = np.array([[1.0, 1.0 - distance], [1.0 - distance, 1.0]])
+    assert LeastNorm(Q, np.ones(2), np.zeros(2))._independent(np.arange(2)) == independent

@@ -48,6 +48,7 @@ def test_byte_order_mark_other_line_ends_and_packed_files(tmp_path):
     with gzip.open(tmp_path / "c.csv.gz", "wt", encoding="utf-8") as file:
         file.write(CSV)
     check_rows(read_table(tmp_path / "c.csv.gz"))
+    check_rows(read_table((tmp_path / "c.csv.gz").rename(tmp_path / "c.of.2024.csv.gz")))
     check_rows(read_table(write(tmp_path / "d.txt", CSV)))
     check_rows(read_table(write(tmp_path / "e.csv", CSV, "utf-16"), encoding="utf-16"))
 
