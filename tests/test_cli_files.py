@@ -348,3 +348,16 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "y", "--drop", "y"], "--target y is also in --drop"),
+        (["--target", "y", "--id", "x", "--drop", "x"], "--id x is also in --drop"),
+    ],
+)
+def test_columns_that_are_named_and_dropped(options, words, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n3,\n")
+    assert main(["fit", str(tmp_path / "t.csv"), *options, "--out", str(tmp_path / "m")]) == 1
+    assert words in capsys.readouterr().err

@@ -17,7 +17,7 @@ from ..arrays.archive import plain
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from ..estimators.labels import may_be_classes
 from ..tables import Table, TableEncoder, fit_encoder, read_table
-from .options import add_json, add_reading, names
+from .options import add_json, add_reading, names, whole_number
 from .output import check_out, csv_text, print_json
 from .terminal import print_summary, progress
 
@@ -73,7 +73,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--drop", type=names, metavar="A,B", help="columns that are left out")
     add_reading(parser)
-    parser.add_argument("--seed", type=int, help="seed of everything random (0)")
+    parser.add_argument("--seed", type=whole_number(0), help="seed of everything random (0)")
     add_json(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(run=run, **_DEFAULTS)
@@ -144,6 +144,9 @@ def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
     """Read and encode the table; raise a ValueError if nothing can be learnt from it."""
     target, id, texts = arguments.target, arguments.id, arguments.text_columns
     categories = arguments.categorical_columns
+    for option, name in (("--target", target), ("--id", id)):
+        if name is not None and name in arguments.drop:
+            raise ValueError(f"{option} {name} is also in --drop: name a column in one of them")
     table = read_table(
         arguments.data,
         memory_limit=arguments.memory_limit,

@@ -123,7 +123,13 @@ def _class_labels(known: np.ndarray) -> np.ndarray:
             names = sorted({type(v).__name__ for v in known.tolist()})
             raise ValueError(f"labels mix types ({', '.join(names)}): use one type for all classes")
     known = plain_labels(known)
-    check_classification_targets(known)
+    try:
+        check_classification_targets(known)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} For quantities there are regressors: SemiSupervisedRegressor, "
+            "LapRLSRegressor, LapSVR, LapESVR and PVMRegressor"
+        ) from None
     return known
 
 

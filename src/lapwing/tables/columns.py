@@ -90,8 +90,10 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
         numbers[:] = column
     too_large = np.flatnonzero(np.abs(numbers) > _LARGEST_NUMBER)
     if len(too_large):
-        cell = f"{numbers[too_large[0]]:g}"
-        raise _bad_cell(table, name, too_large[0], cell, "which is too large to compute with")
+        row = int(too_large[0])
+        cell = quoted(as_texts(column)[row]) if column.dtype == object else f"{numbers[row]:g}"
+        cell = "a number" if cell == "inf" else cell
+        raise _bad_cell(table, name, row, cell, "which is too large to compute with")
     return numbers
 
 
