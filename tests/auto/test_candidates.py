@@ -265,3 +265,14 @@ def test_many_rows_of_extreme_values(power, refused):
     others = np.r_[0:60, 72:120]
     model = SemiSupervisedClassifier().fit(X, y)
     assert np.mean(model.predict(X[others]) == truth[others]) > 0.95
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_outliers_do_not_decide_the_units_of_sparse_columns(signed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 50)) if signed else rng.random((60, 50))
+    expected = learn_scaling(sp.csr_matrix(X[:-1]))
+    X[-1] *= 1e6
+    found = learn_scaling(sp.csr_matrix(X))
+    assert found.kind == expected.kind == ("common" if signed else "text")
+    np.testing.assert_allclose(found.factor, expected.factor, rtol=1e-12)

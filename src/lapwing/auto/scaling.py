@@ -123,8 +123,12 @@ def _sparse_scaling(X: Any, some: Any) -> RowScaling:
     if counts and values.max() > 1:
         n_documents = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
         return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
+    squares = np.asarray(some.multiply(some).sum(axis=1)).ravel()
+    usual = squares <= _FAR**2 * np.percentile(squares, 90, method="higher")
+    if np.mean(usual) >= _MOST_USUAL:
+        some, squares = some[usual], squares[usual]
     largest = np.zeros(X.shape[1])
-    np.maximum.at(largest, some.indices, np.abs(values))
+    np.maximum.at(largest, some.indices, np.abs(some.data))
     used, signed = largest[largest > 0], len(values) > 0 and values.min() < 0
     most = _MOST_RATIO if signed else _MOST_SPARSE_RATIO
     if len(used) and used.max() > most * np.percentile(used, 5, method="lower"):
@@ -132,9 +136,7 @@ def _sparse_scaling(X: Any, some: Any) -> RowScaling:
         return RowScaling("columns", None, 1.0 / np.maximum(unit, 1e-300))
     if len(used) and not signed:
         return RowScaling("text", None, np.ones(1))
-    squares = np.asarray(some.multiply(some).sum(axis=1)).ravel()
-    usual = squares <= _FAR**2 * np.percentile(squares, 90, method="higher")
-    length = np.sqrt(float(squares[usual].mean()))
+    length = np.sqrt(float(squares.mean()))
     return RowScaling("common", None, np.array([1.0 / max(length, 1e-150)]))
 
 
