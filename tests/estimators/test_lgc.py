@@ -319,7 +319,7 @@ def test_rows_without_neighbours(solver):
     W = np.zeros((6, 6))
     W[0, 1] = W[1, 0] = W[1, 2] = W[2, 1] = 1.0
     X, y = np.arange(6.0)[:, None], np.array([0, -1, 1, 1, -1, 1])
-    with pytest.warns(UserWarning, match="1 rows lie in parts"):
+    with pytest.warns(UserWarning, match="1 row lies in parts"):
         model = LGCClassifier(graph=W, solver=solver).fit(X, y)
     np.testing.assert_array_equal(model.label_reach_, [1, 1, 1, 1, 0, 1])
     np.testing.assert_allclose(model.label_distributions_[[3, 5]], [[0, 1], [0, 1]], atol=1e-9)
