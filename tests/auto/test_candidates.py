@@ -276,3 +276,11 @@ def test_outliers_do_not_decide_the_units_of_sparse_columns(signed):
     found = learn_scaling(sp.csr_matrix(X))
     assert found.kind == expected.kind == ("common" if signed else "text")
     np.testing.assert_allclose(found.factor, expected.factor, rtol=1e-12)
+
+
+def test_sparse_columns_that_are_new_have_the_unit_of_others():
+    X = np.random.default_rng(0).normal(size=(60, 4)) * [1.0, 1.0, 1e6, 0.0]
+    factor = learn_scaling(sp.csr_matrix(X)).factor
+    largest = np.abs(X).max(axis=0)
+    np.testing.assert_allclose(factor[:3], 1.0 / largest[:3], rtol=1e-12)
+    np.testing.assert_allclose(factor[3], 1.0 / np.median(largest[:3]), rtol=1e-12)

@@ -347,3 +347,14 @@ def test_one_row_of_extreme_values_is_no_silent_end(case):
         wrong = np.mean((model.transduction_[usual] - truth[usual]) ** 2)
         right = 1.0 - wrong / np.var(truth[usual])
     assert right > 0.8 or [w for w in caught if "same" in str(w.message)]
+
+
+def test_only_the_widest_column_decides_on_rounding():
+    """A column of rounding beside an ordinary one is no reason to refuse rows."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = np.column_stack([4.0 * truth + rng.normal(size=60), 1.0 + np.spacing(1.0) * truth])
+    y = np.where(np.arange(60) < 12, truth, -1)
+    assert np.mean(LapSVC().fit(X, y).transduction_ == truth) > 0.9
+    with pytest.raises(ValueError, match="whose values differ by"):
+        LapSVC().fit(X[:, 1:], y)

@@ -239,3 +239,10 @@ def test_small_decision_values_may_be_rounding():
     y = np.where(np.arange(60) < 12, truth, -1)
     with pytest.warns(UserWarning, match="may be rounding"):
         LapRLSClassifier(reg_ambient=1e15).fit(X, y)
+
+
+def test_the_class_that_all_labelled_rows_get_is_named():
+    X = 1e-20 * np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(np.arange(60) < 13, np.arange(60) % 3 > 0, -1).astype(int)  # more of class 1
+    [found] = constant_warnings(LapSVC(**LINEAR), X, y)
+    assert "which all get the class 1" in str(found.message)

@@ -267,8 +267,8 @@ class LapESVR(Regressor):
 
     With an intercept, y and f are measured from the weighted mean of the targets, also in the
     penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
-    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
-    and ε/a. The model is then a times that of y, plus b.
+    other units, multiply ε and C by ``|a|``: with f = a·f̃, the objective is a² times that of f̃
+    for C/a and ε/a. The model is then a times that of y, plus b.
 
     The dual is solved by decomposition into working sets of a few hundred rows. Rows of the Gram
     matrix are computed when they are used and kept in a cache, whose size ``memory_limit`` bounds.

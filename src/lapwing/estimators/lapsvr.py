@@ -105,8 +105,8 @@ class LapSVR(Regressor):
 
     With an intercept, y and f are measured from the weighted mean of the targets, also in the
     penalties, which makes a difference only under a normalised Laplacian. For targets a·y + b in
-    other units, multiply ε and C by |a|: with f = a·f̃, the objective is a² times that of f̃ for C/a
-    and ε/a. The model is then a times that of y, plus b.
+    other units, multiply ε and C by ``|a|``: with f = a·f̃, the objective is a² times that of f̃
+    for C/a and ε/a. The model is then a times that of y, plus b.
 
     With linear and cosine kernels the d weights are found from a d × d matrix if d is at most n and
     at most 5 000 (at most n for direct solvers and for up to 10 000 dense rows). With more columns,

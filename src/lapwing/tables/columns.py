@@ -120,7 +120,7 @@ class NumberColumn:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        expect(self.reading in READINGS, f"a column cannot be read as {self.reading!r}")
+        expect(self.reading in READINGS, f"a column cannot be read as {quoted(self.reading)}")
         expect(self.scale > 0, "a scale must be positive")
 
     @property
