@@ -573,3 +573,13 @@ def test_weights_reach_the_score_through_a_search():
     assert labeled_scorer("accuracy")._accept_sample_weight()
     assert labeled_scorer(lambda e, X, y, sample_weight: 0.0)._accept_sample_weight()
     assert not labeled_scorer(lambda e, X, y: 0.0)._accept_sample_weight()
+
+
+def test_there_may_be_as_many_folds_as_labelled_rows():
+    y = np.array([0, -1, 1, -1, 0, 1])
+    tests = [
+        test.tolist() for _, test in LabeledKFold(4, shuffle=False, stratify=False).split(y, y)
+    ]
+    assert tests == [[0], [2], [4], [5]]
+    with pytest.raises(ValueError, match="folds need as many labelled rows"):
+        list(LabeledKFold(5).split(y, y))
