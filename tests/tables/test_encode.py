@@ -526,6 +526,18 @@ def test_points_that_may_stand_between_thousands_are_noted():
         assert fit_encoder(table, target="label").notes == []
 
 
+def test_points_between_thousands_of_a_file_are_noted(tmp_path):
+    (tmp_path / "t.csv").write_text("x;z;label\n1.830;1;a\n353;2;b\n1.768;4;\n;7;\n")
+    table = read_table(tmp_path / "t.csv")
+    encoder = fit_encoder(table, target="label")
+    assert any("'1.830' beside '353'" in note for note in encoder.notes)
+    np.testing.assert_array_equal(encoder.transform(table)[:3, 0], [1.83, 353, 1.768])
+    decided = read_table(tmp_path / "t.csv", decimal=",")
+    encoder = fit_encoder(decided, target="label")
+    assert encoder.notes == []
+    np.testing.assert_array_equal(encoder.transform(decided)[:3, 0], [1830, 353, 1768])
+
+
 def test_dates_with_slashes_are_noted():
     table = table_of(x=["1/15/2015", "2/1/2016", "3/4/2015"], z=[1, 2, 4], label=["a", "b", None])
     [note] = fit_encoder(table, target="label").notes

@@ -14,7 +14,14 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
-from .numerals import NAMES, NOTATIONS, looks_like_number, notation, number_or_none
+from .numerals import (
+    NAMES,
+    NOTATIONS,
+    looks_like_number,
+    may_have_thousands,
+    notation,
+    number_or_none,
+)
 from .table import Table, as_texts, quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
@@ -27,7 +34,6 @@ _MOST_VALUES, _MOST_WORDS = 200, 20_000
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
 _NAMES = 20
-_WITH_POINTS = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _SLASHES = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/([0-9]{2}|[0-9]{4})")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 
@@ -111,16 +117,12 @@ def _other_mark(table: Table, name: str, reading: str) -> str | None:
 
 def _thousands(table: Table, name: str, counts: Counter[str]) -> str | None:
     """Return a note if points between thousands may have been read as decimal marks, or None."""
-    with_points = [text for text in counts if "." in text]
-    whole = [text for text in counts if text.isdigit()]
-    if table.decimal is not None or not whole or not with_points:
+    if table.decimal is not None or not may_have_thousands(counts):
         return None
-    if not all(_WITH_POINTS.fullmatch(text) for text in with_points):
-        return None
+    point, whole = (next(t for t in counts if ("." in t) == has) for has in (True, False))
     return (
-        f"column {quoted(name)} has cells such as {quoted(with_points[0])} beside "
-        f"{quoted(whole[0])}: points are read as decimal marks; pass --decimal , if they stand "
-        "between thousands"
+        f"column {quoted(name)} has cells such as {quoted(point)} beside {quoted(whole)}: points "
+        "are read as decimal marks; pass --decimal , if they stand between thousands"
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from .lines import Lines, bad_encoding, check_encoding, open_text, unpacked_size
-from .numerals import decimal_mark, number_with
+from .numerals import decimal_mark, may_have_thousands, number_with
 from .table import MISSING_MARKS, MemoryCheck, Table, is_missing, select_columns
 
 DELIMITERS = ",;\t|"
@@ -134,7 +134,9 @@ def _inspect(
     marks = decimal if isinstance(decimal, Mapping) else dict.fromkeys(names, decimal)
     texts, memory = set(), 0.0
     for name, cells in columns.items():
-        if as_floats(cells, marks.get(name)) is not None:
+        # What points mean can be seen in texts only.
+        unclear = decimal is None and may_have_thousands(cells)
+        if not unclear and as_floats(cells, marks.get(name)) is not None:
             memory += _NUMBER_BYTES
         else:
             texts.add(name)

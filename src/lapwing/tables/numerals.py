@@ -7,7 +7,7 @@ meant. Must not know columns or files.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 #: The mark between thousands by the decimal mark; others are spaces and apostrophes.
@@ -22,6 +22,8 @@ _WRITTEN = {
     )
     for decimal, thousands in _THOUSANDS_MARKS.items()
 }
+#: A number of thousands with points between them.
+_WITH_POINTS = re.compile(r"\s*[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+\s*")
 #: What may stand before and after a number: signs or codes of currencies, a percent sign, spaces,
 #: and after a space a short word.
 _UNIT = re.compile(r"^([A-Z]{3}\s|[^\w.,+-]{1,3})|([^\w.,]{1,3}|\s[^\W\d_]{1,5}[²³]?)$")
@@ -113,6 +115,24 @@ def decimal_mark(texts: Collection[str]) -> str | None:
         if all(number_with(text, decimal) is not None for text in texts)
     ]
     return able[0] if len(able) == 1 else None
+
+
+def may_have_thousands(texts: Iterable[str]) -> bool:
+    """Return whether the points of numbers may stand between thousands: others have none.
+
+    Numbers with three decimals would have them all.
+
+    Examples
+    --------
+    >>> may_have_thousands(["1.830", "353"]), may_have_thousands(["1.830", "3.530"])
+    (True, False)
+    """
+    with_point, without = [], False
+    for text in texts:
+        if "." in text:
+            with_point.append(text)
+        without |= text.strip().isdigit()
+    return without and bool(with_point) and all(map(_WITH_POINTS.fullmatch, with_point))
 
 
 def looks_like_number(text: str) -> bool:
