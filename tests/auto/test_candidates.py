@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
 
-from lapwing import S3VC, KNNGraph, LapRLSClassifier, SemiSupervisedClassifier
+from lapwing import S3VC, KNNGraph, LapRLSClassifier
 from lapwing.auto import limits
 from lapwing.auto.candidate_settings import SETTINGS
 from lapwing.auto.graph_family import GraphFamily
@@ -190,20 +190,6 @@ def test_graph_kernels_have_unit_mean_diagonal(data, graph):
         assert np.diag(setting.reduction.R).mean() == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ([1.0, 2.0, 3.0], "counts"),
-        ([1.0, 2.0, 0.5], "text"),  # some are whole numbers
-        ([1.0, 1.0, 1.0], "text"),  # which words occur
-        ([0.2, 0.3, 0.5], "text"),
-        ([1.0, 2.0, -3.0], "common"),
-    ],
-)
-def test_scaling_of_sparse_rows(values, kind):
-    assert learn_scaling(sp.csr_matrix(np.diag(values))).kind == kind
-
-
 def test_settings_are_those_of_the_guide():
     """Constants that scores hardly show."""
     assert [(s["width"], s["reg"]) for s in SETTINGS["supervised"]] == [
@@ -219,68 +205,3 @@ def test_settings_are_those_of_the_guide():
         ("half", 2, 0.01, 0.1),
     ]
     assert [tuple(s.values()) for s in SETTINGS["margin"]] == [(None, 0.01), (2.0, 0.001)]
-
-
-def sparse_blobs():
-    rng = np.random.default_rng(0)
-    truth = np.arange(120) % 2
-    X = np.array([[2.0, 2, 0, 0], [-2, -2, 0, 0]])[truth] + 0.6 * rng.normal(size=(120, 4))
-    return X, truth, np.where(np.arange(120) < 12, truth, -1)
-
-
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("power", [-300, -10, 6, 100, 300])
-def test_the_unit_of_a_column_of_sparse_rows_does_not_matter(power, signed):
-    X, truth, y = sparse_blobs()
-    X[:, 3] *= 10.0**power
-    rows = sp.csr_matrix(X if signed else np.hstack([np.maximum(X, 0), np.maximum(-X, 0)]))
-    model = SemiSupervisedClassifier().fit(rows, y)
-    assert model.scaling_.kind == "columns"
-    assert np.mean(model.predict(rows) == truth) > 0.95
-
-
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("power", [3, 10, 100, 300])
-def test_a_sparse_row_of_extreme_values_does_not_hide_the_others(power, signed):
-    X, truth, y = sparse_blobs()
-    X[50] *= 10.0**power
-    rows = sp.csr_matrix(X if signed else np.hstack([np.maximum(X, 0), np.maximum(-X, 0)]))
-    if power == 300:
-        with pytest.raises(ValueError, match=r"in a few rows.*Correct or remove the rows"):
-            SemiSupervisedClassifier().fit(rows, y)
-        return
-    others = np.arange(120) != 50
-    model = SemiSupervisedClassifier().fit(rows, y)
-    assert np.mean(model.predict(rows[others]) == truth[others]) > 0.95
-
-
-@pytest.mark.parametrize(("power", "refused"), [(3, False), (10, False), (13, True), (300, True)])
-def test_many_rows_of_extreme_values(power, refused):
-    X, truth, y = sparse_blobs()
-    X[60:72] *= 10.0**power
-    if refused:
-        with pytest.raises(ValueError, match=r"beside others, half of the rows.*logarithm"):
-            SemiSupervisedClassifier().fit(X, y)
-        return
-    others = np.r_[0:60, 72:120]
-    model = SemiSupervisedClassifier().fit(X, y)
-    assert np.mean(model.predict(X[others]) == truth[others]) > 0.95
-
-
-@pytest.mark.parametrize("signed", [True, False])
-def test_outliers_do_not_decide_the_units_of_sparse_columns(signed):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 50)) if signed else rng.random((60, 50))
-    expected = learn_scaling(sp.csr_matrix(X[:-1]))
-    X[-1] *= 1e6
-    found = learn_scaling(sp.csr_matrix(X))
-    assert found.kind == expected.kind == ("common" if signed else "text")
-    np.testing.assert_allclose(found.factor, expected.factor, rtol=1e-12)
-
-
-def test_sparse_columns_that_are_new_have_the_unit_of_others():
-    X = np.random.default_rng(0).normal(size=(60, 4)) * [1.0, 1.0, 1e6, 0.0]
-    factor = learn_scaling(sp.csr_matrix(X)).factor
-    largest = np.abs(X).max(axis=0)
-    np.testing.assert_allclose(factor[:3], 1.0 / largest[:3], rtol=1e-12)
-    np.testing.assert_allclose(factor[3], 1.0 / np.median(largest[:3]), rtol=1e-12)

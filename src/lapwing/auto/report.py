@@ -182,7 +182,7 @@ def _describe(candidate: Candidate, folds: Folds) -> dict[str, Any]:
         "score": candidate.held_out,
         "spread": _spread(candidate, folds),
         "agreement": candidate.agreement,
-        "steadied": candidate.score if candidate.agreement == candidate.agreement else np.nan,
+        "steadied": np.nan if np.isnan(candidate.agreement) else candidate.score,
         "seconds": candidate.seconds,
         "weight": candidate.weight,
         "supervised": candidate.supervised,

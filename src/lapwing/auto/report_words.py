@@ -14,9 +14,8 @@ import numpy as np
 from ..estimators.targets import Targets
 from . import limits
 from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
-from .labels import Labels
 from .selection import FEWEST_TARGETS, LEAD, Selected, best_of, best_supervised
-from .setup import Setup
+from .setup import Setup, may_have_margin
 
 #: What each family is; for a sentence.
 DESCRIPTIONS = {
@@ -177,8 +176,7 @@ def notes(
     elif method == "auto" and l * used > limits.GRAPH_WORK:
         found.append(f"the graph family is not tried: {l} labels × {used} rows would take too long")
     tried = {trial.family for trial in selected.trials}
-    lost = {MANIFOLD} | ({MARGIN} if _may_have_margin(labels) else set())
-    lost -= tried
+    lost = {MANIFOLD, *([MARGIN] if may_have_margin(labels) else [])} - tried
     if method == "auto" and l <= limits.MOST_LABELS and used > l and lost:
         names = " and ".join(sorted(lost))
         found.append(
@@ -198,10 +196,6 @@ def notes(
             "other rows are predicted like new ones"
         )
     return found
-
-
-def _may_have_margin(labels: Labels) -> bool:
-    return labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES
 
 
 def unreached(reach: np.ndarray) -> list[str]:

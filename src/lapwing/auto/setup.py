@@ -82,14 +82,18 @@ def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int)
     """Return the names of the families to try, the supervised one always."""
     if method != "auto":
         return list(dict.fromkeys([SUPERVISED, method]))
-    l, c = labels.targets.shape
+    l = len(labels.targets)
     if l == n_rows or l > limits.MOST_LABELS:
         return [SUPERVISED]
-    few_classes = labels.codes is not None and c <= limits.MARGIN_CLASSES
     worthwhile = {
         SUPERVISED: True,
         GRAPH: l * n_rows <= limits.GRAPH_WORK,
         MANIFOLD: plan.manifold_fits,
-        MARGIN: plan.margin_fits and few_classes,
+        MARGIN: plan.margin_fits and may_have_margin(labels),
     }
     return [family for family, tried in worthwhile.items() if tried]
+
+
+def may_have_margin(labels: Labels) -> bool:
+    """Return whether the margin family is for such labels: few classes."""
+    return labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES

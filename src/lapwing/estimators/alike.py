@@ -1,7 +1,8 @@
 """Warnings where a fitted function does not tell the labelled rows apart.
 
-So it ends where one row of extreme values, or a width far from that of the rows, hides all others.
-Only labelled rows count: whatever else is constant may be right. Knows neither models nor kernels.
+This happens where one row of extreme values, or a kernel width far from the distances of the rows,
+hides all differences. Only labelled rows count: that others are alike may be right. Knows neither
+models nor kernels.
 """
 
 from __future__ import annotations
