@@ -27,13 +27,13 @@ from ..arrays.row_units import (
 SCALINGS = ("common", "columns", "text", "counts")
 #: Ratio of the widest range of a column to the 5th percentile of all above which units differ.
 _MOST_RATIO = 20.0
+#: The same for the largest values of columns of sparse rows without negative values: weights of
+#: words stay far below.
+_MOST_SPARSE_RATIO = 1e4
 #: Ranges of columns that are computed with as they are, in either precision.
 _ORDINARY = (1e-10, 1e10)
 #: Largest scaled value: a value of a new row that is farther off, or of an outlier, is moved there.
 _FARTHEST = {"float64": 1e50, "float32": 1e10}
-#: The same for the largest values of columns of sparse rows without negative values: weights of
-#: words stay far below.
-_MOST_SPARSE_RATIO = 1e4
 #: Share of the range of a column within which half of its values must not lie in all columns.
 _LEAST_MIDDLE = 1e-12
 #: Largest value of a column, such that a multiple of the differences of its values is finite.

@@ -351,9 +351,10 @@ def _warn_of_far_rows(distances: np.ndarray, bandwidth: float) -> None:
     usual = float(np.median(distances)) if distances.size else 0.0
     if 0 < _MOST_BANDWIDTH * usual < bandwidth:
         far = np.flatnonzero(distances.min(axis=1) > bandwidth)
-        rows = ", ".join(map(str, far[:5])) + (", …" if len(far) > 5 else "")
+        listed = ", ".join(map(str, far[:5])) + (", …" if len(far) > 5 else "")
+        named = f" ({listed})" if listed else ""  # they may be close to each other
         warn(
             f"the bandwidth of the graph, the mean distance of the rows to their neighbours, is "
             f"{bandwidth / usual:.0f} times the median, because of rows that are far from all "
-            f"others ({rows}): correct or remove them, or give KNNGraph a bandwidth"
+            f"others{named}: correct or remove them, or give KNNGraph a bandwidth"
         )
