@@ -1,6 +1,6 @@
 """Compare Lapwing with other libraries: `make peers`.
 
-    python benchmarks/peers.py [--mode quick] [--jobs 2] [--data FOLDER]
+    python benchmarks/peers.py [--task classes] [--mode quick] [--jobs 2] [--data FOLDER]
 
 Each job runs in a process of its own, which imports this file; hence the guard at the end.
 """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import peers, peers_report, report
+from . import peers, peers_quantities, peers_report, report
 from .data import VARIABLE, DataFolder
 from .jobs import MODES, Job
 from .papers import find_papers, jobs_of
@@ -70,9 +70,24 @@ def peers_command(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="peers",
         description="Compares Lapwing with scikit-learn's methods, and with graphlearning if it is "
-        "installed, for 1, 2, 5 and 10 labels per class, tuned on labelled rows only. Data sets "
-        "whose files are missing are skipped; scikit-learn's digits need no file. Finished jobs "
-        "are stored: a run that was stopped continues where it was.",
+        "installed, tuned on labelled rows only: classes with 1, 2, 5 and 10 labels each, and "
+        "quantities with 10, 20 and 50 targets. Data sets whose files are missing are skipped; "
+        "some need no file. Finished jobs are stored: a run that was stopped continues where it "
+        "was.",
+    )
+    parser.add_argument(
+        "--task",
+        choices=("classes", "quantities", "both"),
+        default="both",
+        help="what is predicted; each has a report of its own (both)",
+    )
+    parser.add_argument(
+        "--first-draw",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the first draw; a standard run uses N to N + 9. Draws on which nothing was "
+        "chosen give figures without selection bias (0)",
     )
     _add_common(parser)
     return _guarded(parser, argv, _run_peers)
@@ -131,15 +146,24 @@ def _run_papers(arguments: argparse.Namespace) -> int:
         f"{met} of {judged} results are better than the published ones or within two standard "
         "errors of them"
     )
-    return _summary(page, records)
+    return _summary([page], records)
 
 
 def _run_peers(arguments: argparse.Namespace) -> int:
-    jobs = peers.jobs(arguments.mode)
-    records = _run("peers", arguments, jobs, data_needed=False)
-    folder = arguments.out / f"peers-{arguments.mode}"
-    page = peers_report.write(folder, arguments.mode, jobs, records)
-    return _summary(page, records)
+    first = arguments.first_draw
+    if first < 0:
+        raise ValueError(f"--first-draw must be at least 0, got {first}")
+    modules = {"classes": peers, "quantities": peers_quantities}
+    pages: list[Path] = []
+    records: dict[str, Mapping[str, Any]] = {}
+    for name in modules if arguments.task == "both" else [arguments.task]:
+        task, jobs = modules[name].TASK, modules[name].jobs(arguments.mode, first)
+        found = _run("peers", arguments, jobs, data_needed=False)
+        folder = f"{task.name}-{arguments.mode}" + (f"-from-{first}" if first else "")
+        page = peers_report.write(task, arguments.out / folder, arguments.mode, jobs, found)
+        pages.append(page)
+        records |= found
+    return _summary(pages, records)
 
 
 def _run(
@@ -152,8 +176,8 @@ def _run(
     return run_jobs(jobs, data, store, processes=arguments.jobs, report=Progress(len(jobs)))
 
 
-def _summary(page: Path, records: Mapping[str, Mapping[str, Any]]) -> int:
-    """Print what was not run, what failed and where the report is; return the exit code."""
+def _summary(pages: list[Path], records: Mapping[str, Mapping[str, Any]]) -> int:
+    """Print what was not run, what failed and where the reports are; return the exit code."""
     failed = [record for record in records.values() if record["status"] == "failed"]
     missing = [record for record in records.values() if record["status"] == "missing"]
     for message in sorted({record["message"] for record in missing}):
@@ -162,7 +186,8 @@ def _summary(page: Path, records: Mapping[str, Mapping[str, Any]]) -> int:
         print('No plots: they need matplotlib, pip install "lapwing[plot]"')
     for record in failed:
         print(f"failed: {record['key']}: {record['message']}", file=sys.stderr)
-    print(f"Report: {page}")
+    for page in pages:
+        print(f"Report: {page}")
     return 1 if failed else 0
 
 

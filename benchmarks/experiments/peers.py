@@ -11,6 +11,16 @@ graphlearning's Poisson learning its defaults with ten neighbours. Folds of the 
 labels and keep the rows; those of the other methods hide the rows. Columns of tables are scaled by
 the statistics of all rows, new rows included; no label is used.
 
+LabelSpreading and LabelPropagation assign rows that no label reaches to the first class, which
+flatters them where it is the largest one. Their results are means over all orders of the classes:
+classes that tie for a row share it (`peers_scores`). Their parameters are selected once, as
+scikit-learn does it, with the classes in the order of their codes.
+
+Balanced accuracy is the mean of the accuracies on the rows of each class. Probabilities are judged
+on unlabelled and new rows together, because the calibration error of few rows is mostly noise: by
+the expected calibration error in 15 bins, and by the rows that are answered if the largest
+probability must be at least 0.9, as with `predict(reject=0.9)`. SVC and graphlearning have none.
+
 Seconds are those of selection and fit. Memory is the peak of a process that does nothing else, data
 and libraries included.
 """
@@ -19,7 +29,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -36,8 +45,16 @@ from lapwing import LabeledKFold, SemiSupervisedClassifier, labeled_scorer
 
 from .data import DataFolder, few_labels
 from .jobs import Job, Outcome
+from .peers_scores import (
+    Answers,
+    abstention,
+    accuracy,
+    balanced_accuracy,
+    calibration_error,
+    shared_answers,
+)
+from .peers_task import ALONE, OURS, Draw, Measure, Task, over_draws, prepared, task_jobs
 
-NAME = "peers"
 FILES: dict[str, str | None] = {
     "digits": None,
     "USPST": "uspst.npz",
@@ -57,60 +74,77 @@ FILES: dict[str, str | None] = {
     "breast cancer": None,
     "madelon-like": None,
 }
-#: Data sets that were first used after the default was finished.
-UNSEEN = ("USPS", "COIL", "MNIST", "breast cancer", "madelon-like")
 #: Data sets whose columns share one unit; they are scaled together.
 _IMAGES = ("digits", "USPST", "COIL20", "MNIST")
-MOST_ROWS = 2_000
-LABELS = (1, 2, 5, 10)
-DRAWS = {"quick": 1, "standard": 10, "full": 20}
-THINNED = {"quick": "one draw", "standard": "10 draws of 20", "full": ""}
-OURS, ALONE = "Lapwing", "Lapwing, supervised"
+TASK = Task(
+    name="peers",
+    title="Lapwing and its peers",
+    protocol="All methods have the same splits. Parameters are selected on the labelled rows only; "
+    "with one label per class none are selected. LabelPropagation and LabelSpreading are averaged "
+    "over the orders of the classes. Accuracy and balanced accuracy in %, mean ± standard "
+    "deviation over draws of rows and labels; seconds of selection and fit; peak memory of a "
+    "process.",
+    labels=(1, 2, 5, 10),
+    words="labels per class",
+    field="labels a class",
+    measures=(
+        Measure("accuracy"),
+        Measure(
+            "balanced accuracy",
+            unlabelled="balanced, unlabelled rows",
+            new="balanced, new rows",
+            duels="duels by balanced accuracy",
+        ),
+    ),
+    unseen=("USPS", "COIL", "MNIST", "breast cancer", "madelon-like"),
+    unseen_words="data sets first used after the default was finished",
+)
 
 
-def jobs(mode: str) -> list[Job]:
+def jobs(mode: str, first_draw: int = 0) -> list[Job]:
     """Return the jobs: every method on every data set with every number of labels."""
-    sets = list(FILES)[:2] if mode == "quick" else list(FILES)
     methods = [m for m in METHODS if m != "graphlearning" or _has_graphlearning()]
-    return [
-        Job(
-            NAME,
-            f"{name}, {per_class} a class",
-            method,
-            measure,
-            {"name": name, "per_class": per_class, "method": method, "draws": DRAWS[mode]},
-            () if FILES[name] is None else (str(FILES[name]),),
-            THINNED[mode],
-        )
-        for per_class in reversed(LABELS)
-        for name in sets
-        for method in methods
-    ]
+    return task_jobs(TASK, measure, FILES, methods, mode, first_draw)
 
 
-def measure(data: DataFolder, name: str, per_class: int, method: str, draws: int) -> Outcome:
-    """Return accuracies in percent on unlabelled and on new rows, and seconds, for each draw."""
-    X, y = data_set(data, name)
-    values: dict[str, list[float]] = {"unlabelled rows": [], "new rows": [], "seconds": []}
-    for seed in range(draws):
-        rng = np.random.default_rng(seed)
-        order = rng.permutation(len(y))
-        new, train = order[: len(y) // 4], np.sort(order[len(y) // 4 :])
-        marks = few_labels(y[train], per_class, rng)
-        hidden = marks == -1
-        if method == "graphlearning":
-            importlib.import_module(method)  # not part of the time
-        start = time.perf_counter()
-        on_train, predict = METHODS[method](X[train], marks, min(per_class, 5))
-        values["seconds"].append(time.perf_counter() - start)
-        right = on_train[hidden] == y[train][hidden]
-        values["unlabelled rows"].append(100.0 * float(np.mean(right)))
-        if predict is not None:
-            values["new rows"].append(100.0 * float(np.mean(predict(X[new]) == y[new])))
-    return Outcome({key: found for key, found in values.items() if found})
+def measure(
+    data: DataFolder, name: str, labels: int, method: str, seeds: list[int], most_rows: int
+) -> Outcome:
+    """Return scores in percent on unlabelled and on new rows, and seconds, for each draw."""
+    X, y = data_set(data, name, most_rows)
+    if method == "graphlearning":
+        importlib.import_module(method)  # not part of the time
+    return over_draws(
+        y,
+        range(*seeds),
+        lambda truth, rng: few_labels(truth, labels, rng),
+        lambda draw: METHODS[method](X[draw.train], draw.marks, min(labels, 5)),
+        partial(_scores, X, y),
+    )
 
 
-def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
+def _scores(X: Any, y: np.ndarray, fitted: Fitted, draw: Draw) -> dict[str, float]:
+    on_train, on_new = fitted
+    answers, truth = on_train(), y[draw.train][draw.hidden]
+    known, P = answers.classes[draw.hidden], answers.probabilities
+    values = {
+        "unlabelled rows": accuracy(known, truth),
+        "balanced, unlabelled rows": balanced_accuracy(known, truth),
+    }
+    if on_new is None:
+        return values
+    answers, truth_new = on_new(X[draw.new]), y[draw.new]
+    values["new rows"] = accuracy(answers.classes, truth_new)
+    values["balanced, new rows"] = balanced_accuracy(answers.classes, truth_new)
+    if P is not None and answers.probabilities is not None:
+        P = np.vstack([P[draw.hidden], answers.probabilities])
+        truth = np.concatenate([truth, truth_new])
+        values["calibration error"] = calibration_error(P, truth)
+        values["answered"], values["answered and right"] = abstention(P, truth)
+    return values
+
+
+def data_set(data: DataFolder, name: str, most_rows: int) -> tuple[Any, np.ndarray]:
     """Return rows, scaled as a user would scale them, and class codes from 0."""
     file = FILES[name]
     if file is None:
@@ -118,21 +152,13 @@ def data_set(data: DataFolder, name: str) -> tuple[Any, np.ndarray]:
     else:
         X, [y] = data.rows(file), data.load(file, "y")
     y = np.unique(y, return_inverse=True)[1]
-    X = X.astype(np.float64)
-    if name in _IMAGES:
-        X /= np.abs(X).max()
-    elif not sp.issparse(X):
-        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
-    if len(y) > MOST_ROWS:
-        keep = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
-        X, y = X[keep], y[keep]
-    return X, y
+    return prepared(X, y, name in _IMAGES, most_rows)
 
 
 def _madelon_like() -> tuple[np.ndarray, np.ndarray]:
     """Sixteen clusters per class at corners of a cube in five columns; eighty columns of noise."""
     return make_classification(
-        MOST_ROWS,
+        2_000,
         100,
         n_informative=5,
         n_redundant=15,
@@ -148,8 +174,18 @@ _GENERATED: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
     "madelon-like": _madelon_like,
 }
 
-#: Predictions for the training rows, and a function for new rows if the method has one.
-Fitted = tuple[np.ndarray, Callable[[Any], np.ndarray] | None]
+#: Functions that return the answers for the training rows, and for new rows if the method can.
+Fitted = tuple[Callable[[], Answers], Callable[[Any], Answers] | None]
+
+
+def _answers(model: Any, X: Any) -> Answers:
+    has_probabilities = hasattr(model, "predict_proba")
+    return Answers(model.predict(X), model.predict_proba(X) if has_probabilities else None)
+
+
+def _inductive(model: Any, X: Any) -> Fitted:
+    """Return the answers of a model to which training rows are like new ones."""
+    return partial(_answers, model, X), partial(_answers, model)
 
 
 def _supervised(model: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Any:
@@ -168,13 +204,13 @@ _LOGISTIC_GRID = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
 def svc(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's SVC."""
     model = _supervised(SVC(), _SVC_GRID, X, y, folds)
-    return model.predict(X), model.predict
+    return _inductive(model, X)
 
 
 def logistic(X: Any, y: np.ndarray, folds: int) -> Fitted:
     """Fit scikit-learn's LogisticRegression."""
     model = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
-    return model.predict(X), model.predict
+    return _inductive(model, X)
 
 
 def self_training(X: Any, y: np.ndarray, folds: int) -> Fitted:
@@ -182,7 +218,7 @@ def self_training(X: Any, y: np.ndarray, folds: int) -> Fitted:
     base = _supervised(LogisticRegression(max_iter=1000), _LOGISTIC_GRID, X, y, folds)
     base = getattr(base, "best_estimator_", base)
     model = SelfTrainingClassifier(base).fit(X, y)
-    return model.predict(X), model.predict
+    return _inductive(model, X)
 
 
 def _spread(model: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: int) -> Fitted:
@@ -193,7 +229,10 @@ def _spread(model: Any, grid: Mapping[str, list], X: Any, y: np.ndarray, folds: 
         )
     model.fit(X, y)
     fitted = getattr(model, "best_estimator_", model)
-    return fitted.transduction_, fitted.predict
+    return (
+        lambda: shared_answers(fitted.label_distributions_),
+        lambda rows: shared_answers(fitted.predict_proba(rows)),
+    )
 
 
 def label_spreading(X: Any, y: np.ndarray, folds: int) -> Fitted:
@@ -215,23 +254,19 @@ def graph_learning(X: Any, y: np.ndarray, folds: int) -> Fitted:
     X = X.toarray() if sp.issparse(X) else X
     W = graphlearning.weightmatrix.knn(X, 10)
     labelled = np.flatnonzero(y != -1)
-    return graphlearning.ssl.poisson(W).fit_predict(labelled, y[labelled]), None
+    found = graphlearning.ssl.poisson(W).fit_predict(labelled, y[labelled])
+    return lambda: Answers(found), None
 
 
 def _has_graphlearning() -> bool:
     return importlib.util.find_spec("graphlearning") is not None
 
 
-def lapwing(X: Any, y: np.ndarray, folds: int) -> Fitted:
-    """Fit SemiSupervisedClassifier with its defaults."""
-    model = SemiSupervisedClassifier().fit(X, y)
-    return model.transduction_, model.predict
-
-
-def lapwing_alone(X: Any, y: np.ndarray, folds: int) -> Fitted:
-    """Fit the supervised candidate of SemiSupervisedClassifier."""
-    model = SemiSupervisedClassifier("supervised").fit(X, y)
-    return model.transduction_, model.predict
+def lapwing(X: Any, y: np.ndarray, folds: int, method: str = "auto") -> Fitted:
+    """Fit SemiSupervisedClassifier with its defaults, or one of its families."""
+    model = SemiSupervisedClassifier(method).fit(X, y)
+    known = Answers(model.transduction_, model.label_distributions_)
+    return lambda: known, partial(_answers, model)
 
 
 METHODS: dict[str, Callable[[Any, np.ndarray, int], Fitted]] = {
@@ -242,27 +277,5 @@ METHODS: dict[str, Callable[[Any, np.ndarray, int], Fitted]] = {
     "LabelSpreading": label_spreading,
     "graphlearning": graph_learning,
     OURS: lapwing,
-    ALONE: lapwing_alone,
+    ALONE: partial(lapwing, method="supervised"),
 }
-
-
-def draw(figure: Any, table: Mapping[tuple[str, int, str], float]) -> None:
-    """Draw accuracy on unlabelled rows by labels per class, one panel per data set."""
-    sets = list(dict.fromkeys(name for name, _, _ in table))
-    columns = min(4, len(sets))
-    figure.set_size_inches(3.4 * columns, 3.0 * -(-len(sets) // columns) + 0.8)
-    axes = np.ravel(figure.subplots(-(-len(sets) // columns), columns, squeeze=False))
-    for ax, name in zip(axes, sets, strict=False):
-        for method in dict.fromkeys(m for s, _, m in table if s == name):
-            points = [(l, table[name, l, method]) for l in LABELS if (name, l, method) in table]
-            ours = method == OURS
-            style = {"linewidth": 2.5} if ours else {"linewidth": 1.2, "linestyle": "--"}
-            ax.plot(*np.array(points).T, marker="o", label=method, **style)
-        ax.set_title(name)
-        ax.set_xticks(LABELS)
-        ax.set_xlabel("labels per class")
-        ax.grid(alpha=0.3)
-    for ax in axes[len(sets) :]:
-        ax.set_visible(False)
-    axes[0].set_ylabel("accuracy on unlabelled rows (%)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)

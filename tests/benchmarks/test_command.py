@@ -32,7 +32,7 @@ def test_script_runs_jobs_in_processes_and_writes_the_report(tmp_path):
 def test_script_of_peers_explains_its_options(tmp_path):
     done = run_script("peers.py", "--help", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for option in ("--mode", "--jobs", "--data", "--out"):
+    for option in ("--task", "--first-draw", "--mode", "--jobs", "--data", "--out"):
         assert option in done.stdout
 
 
@@ -53,6 +53,7 @@ def test_list_runs_nothing(tmp_path, monkeypatch, capsys):
         (papers_command, [], "--data FOLDER"),
         (papers_command, ["--data", "no such folder"], "no such folder"),
         (peers_command, ["--jobs", "0"], "--jobs must be at least 1"),
+        (peers_command, ["--first-draw", "-1"], "--first-draw must be at least 0"),
     ],
 )
 def test_errors_are_one_line_on_standard_error(
