@@ -40,7 +40,6 @@ def shared_answers(P: np.ndarray) -> Answers:
     P : ndarray of shape (n, c)
         Its probabilities; zero or NaN in rows that no label reaches, where all are set to 1/c.
     """
-    P = np.nan_to_num(P)
     P = np.where(P.sum(axis=1, keepdims=True) > 0, P, 1.0 / P.shape[1])
     return Answers(shares(P), P)
 
