@@ -95,26 +95,37 @@ def test_graph_kernel_is_the_inverse(data, graph, neighbours, power, floor):
         W = np.maximum(kept, kept.T)
     L = graph_laplacian(sp.csr_array(W), normalized=True).toarray()
     system = np.linalg.matrix_power(L, power) + floor**power * np.eye(len(L))
-    weights = labels.weights.copy()
-    for code in range(3):  # all classes count the same
-        weights[labels.codes == code] *= (
-            labels.weights.sum() / 3 / weights[labels.codes == code].sum()
-        )
-    expected = ridge(np.linalg.inv(system) / 2.0, labels, 0.1, weights)
+    expected = ridge(np.linalg.inv(system) / 2.0, labels, 0.1)
     assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
 
 
-def test_new_rows_of_the_graph_get_the_mean_of_their_neighbours(data, graph):
+def test_new_rows_of_the_graph_get_what_their_neighbours_pass_on(data, graph):
     X, _, labels = data
     settings = {"neighbours": "all", "power": 2, "floor": 0.01, "scale": 2.0, "reg": 0.1}
     values, function = GraphFamily(X, graph).fit(settings, labels)
     found = function.values(X[:7] + 1e-9)
+    centred = values - values.mean(axis=1, keepdims=True)
+    largest = np.abs(centred).max(axis=1)
+    usual = np.median(largest)
+    capped = [
+        v * usual / size if size > usual else v for v, size in zip(centred, largest, strict=True)
+    ]
+    degrees = graph.affinity_.toarray().sum(axis=1)
     distances = np.sqrt(((X[:7, None] - X[None]) ** 2).sum(axis=2))
     for row in range(7):
         near = np.argsort(distances[row])[:10]
-        weights = np.exp(-(distances[row, near] ** 2) / (2 * graph.bandwidth_**2))
-        expected = weights @ values[near] / weights.sum()
+        squares = distances[row, near] ** 2
+        weights = np.exp(-2 * squares / squares.max()) / degrees[near]
+        expected = weights @ np.array(capped)[near] / weights.sum()
         assert np.allclose(found[row], expected, atol=1e-6)
+
+
+def test_new_rows_of_quantities_get_plain_means():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    labels = Labels(np.arange(5), X[:5, :1] + 100.0, np.ones(5))
+    settings = {"neighbours": "all", "power": 2, "floor": 0.01, "scale": 1.0, "reg": 0.1}
+    values, function = GraphFamily(X, KNNGraph().fit(X)).fit(settings, labels)
+    assert np.array_equal(function.on_rows, values)
 
 
 def test_margin_is_s3vc():

@@ -114,9 +114,8 @@ def test_a_row_of_extreme_values_does_not_hide_the_others(factor):
     np.testing.assert_allclose(found.factor, expected.factor)
     np.testing.assert_allclose(found.center, expected.center)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        with pytest.warns(UserWarning, match=r"rows that are far from all others \(99\)"):
-            model = SemiSupervisedClassifier().fit(wrong, y)
+        warnings.simplefilter("error")  # edges among other rows do not depend on this one
+        model = SemiSupervisedClassifier().fit(wrong, y)
     assert np.mean(model.transduction_[:-1] == truth[:-1]) > 0.95
     assert np.mean(model.predict(X) == truth) > 0.95
     assert np.isfinite(model.predict_proba(wrong)).all()

@@ -74,13 +74,44 @@ def test_scores():
 
 def test_supervised_candidates_get_a_bonus_of_one_standard_error():
     _, weights = judged(supervised=5, graph=5)
-    assert weights["supervised"] / weights["graph"] == pytest.approx(np.e)
+    by_score, by_evidence = np.e / (1 + np.e), np.exp(0.5) / (1 + np.exp(0.5))
+    assert weights["supervised"] == pytest.approx((by_score + by_evidence) / 2)
     plain, graph = (candidate.score for candidate in judged(supervised=7, graph=4)[0])
     assert graph - plain == pytest.approx(3 / 28)  # a little more than a standard error
     _, weights = judged(supervised=7, graph=4)
-    assert 0.5 < weights["graph"] < 0.6
+    assert 0.5 < weights["graph"] < 0.9
     assert judged(supervised=9, graph=0)[1]["graph"] > 0.9
     assert judged(supervised=0, graph=9)[1] == {"supervised": 1.0, "graph": 0.0}
+
+
+def test_evidence_is_the_likelihood_of_held_out_labels_and_of_the_agreement():
+    candidates, weights = judged(supervised=8, graph=4)
+    for candidate, wrong in zip(candidates, (8, 4), strict=True):
+        sure = 1.0 / (1.0 + np.exp(-2.0 * candidate.temperature))
+        expected = (20 - wrong) * np.log(sure) + wrong * np.log(1.0 - sure)
+        assert candidate.evidence == pytest.approx(expected + 8 * np.log(1.0))
+    plain, graph = candidates
+    share = 1.0 / (1.0 + np.exp(plain.evidence + 0.5 - graph.evidence))
+    gap = (plain.score + plain.spread - graph.score) / max(plain, graph, key=_raised).spread
+    assert weights["graph"] == pytest.approx((share + 1.0 / (1.0 + np.exp(gap))) / 2)
+
+
+def _raised(candidate):
+    return candidate.score + candidate.spread * candidate.supervised
+
+
+def test_evidence_of_quantities_is_gaussian():
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(20, 1))
+    labels = Labels(np.arange(20), targets, np.ones(20))
+    halves = [(np.arange(10, 20), np.arange(10)), (np.arange(10), np.arange(10, 20))]
+    found = [
+        Trial(family, {}, targets + noise * rng.normal(size=(20, 1)), np.ones((2, 40, 1)))
+        for family, noise in (("supervised", 0.5), ("graph", 0.1))
+    ]
+    for candidate in judge(Folds(labels, halves, np.arange(20, 60)), found):
+        error = (20 * (1.0 - candidate.held_out) + 8 * 0.0) / 28  # copies agree: no error
+        assert candidate.evidence == pytest.approx(-14 * np.log(error))
 
 
 def test_equal_candidates_share_the_decision():

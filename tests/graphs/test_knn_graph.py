@@ -77,6 +77,48 @@ def test_properties(n, d, k, weights, metric, seed):
     assert len(np.unique(graph.component_)) == graph.n_components_
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_local_bandwidth_is_that_of_both_ends(metric):
+    X, k = normal(40, 5), 4
+    graph = KNNGraph(k, bandwidth="local", metric=metric).fit(X)
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(axis=2))
+    order = np.argsort(distances, axis=1)
+    last = distances[np.arange(40), order[:, k]]
+    expected = np.zeros((40, 40))
+    for i in range(40):
+        for j in order[i, 1 : k + 1]:
+            weight = np.exp(-2 * distances[i, j] ** 2 / (last[i] * last[j]))
+            expected[i, j] = expected[j, i] = weight
+    np.testing.assert_allclose(graph.affinity_.toarray(), expected, rtol=1e-9)
+    assert graph.bandwidth_ is None
+
+
+@given(st.integers(2, 25), st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
+def test_local_bandwidth_with_duplicates(n, d, k, seed):
+    X = np.random.default_rng(seed).integers(-1, 2, size=(n, d)).astype(float)
+    W = KNNGraph(k, bandwidth="local").fit(X).affinity_
+    assert (W != W.T).nnz == 0
+    assert 0 < W.data.min() <= W.data.max() <= 1
+    # Every row has an edge: to duplicates with weight one, otherwise by its own distances.
+    assert (np.diff(W.indptr) > 0).all()
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_local_bandwidth_has_no_unit(factor):
+    X = normal(30, 3)
+    plain, scaled = (KNNGraph(4, bandwidth="local").fit(rows) for rows in (X, factor * X))
+    np.testing.assert_allclose(scaled.affinity_.toarray(), plain.affinity_.toarray(), rtol=1e-6)
+
+
+def test_local_bandwidth_follows_the_density():
+    """Weights within a dense cluster and within a sparse one are the same."""
+    X = normal(30, 2)
+    both = np.vstack([X, 100.0 * X + 1e4])
+    W = KNNGraph(4, bandwidth="local").fit(both).affinity_.toarray()
+    np.testing.assert_allclose(W[30:, 30:], W[:30, :30], rtol=1e-6)
+
+
 @given(st.integers(2, 40), st.integers(1, 12), st.integers(0, 10**6))
 def test_permuted_rows_give_the_permuted_graph(n, d, seed):
     X = normal(n, d, seed)

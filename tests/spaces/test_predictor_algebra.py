@@ -21,7 +21,7 @@ from lapwing.spaces.predictors import (
 from lapwing.spaces.prototypes import Similarities
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=(20, 3))
+X, EVEN = rng.normal(size=(20, 3)), np.ones(20)
 KERNEL = GaussianKernel(0.5, X.mean(axis=0))
 ANCHORS = AnchorGraph.build(X, X[:6], 3, "kernel")[0]
 BASIS = EigenfunctionBasis.build(X, 2, 10, 3)
@@ -43,7 +43,7 @@ MAKERS = {
     "prototypes": lambda: PrototypeMixture(PROTOTYPES, block(5)),
     "anchors": lambda: AnchorMixture(ANCHORS, block(6)),
     "eigenfunctions": lambda: EigenfunctionSeries(BASIS, block(1 + len(BASIS.functions))),
-    "neighbours": lambda: NeighborAverage(X, block(20), 4, 0.7),
+    "neighbours": lambda: NeighborAverage(X, block(20), EVEN, 4),
     "lookup": lambda: RowLookup(X, block(20)),
     "constant": lambda: Constant(rng.normal(size=2)),
 }
@@ -64,8 +64,8 @@ def test_functions_that_differ_in_more_than_coefficients_are_not_joined():
     f = expansion()
     others = [expansion(0.7), expansion(points=X[:7]), LinearFunction(block(3), np.zeros(2))]
     assert all(f.plus(other) is None for other in others)
-    average = NeighborAverage(X, block(20), 4, 0.7)
-    assert average.plus(NeighborAverage(X, block(20), 5, 0.7)) is None
+    average = NeighborAverage(X, block(20), EVEN, 4)
+    assert average.plus(NeighborAverage(X, block(20), EVEN, 5)) is None
     linear = LinearFunction(block(3), np.zeros(2))
     assert linear.plus(LinearFunction(block(3), np.zeros(2), CosineKernel())) is None
 

@@ -33,7 +33,7 @@ POINTS, ROWS = rng.normal(size=(25, 3)), rng.normal(size=(40, 3))
 POINTS[0] = 0.0
 COEF, INTERCEPT = rng.normal(size=(25, 2)), np.array([0.5, -1.0])
 COEF[5:9] = 0.0
-WEIGHTS = rng.normal(size=(3, 2))
+WEIGHTS, PASSED_ON = rng.normal(size=(3, 2)), np.linspace(0.5, 2.0, 25)
 SPARSE = sp.csr_matrix(np.where(np.abs(POINTS) < 0.5, 0.0, POINTS))
 
 
@@ -53,6 +53,17 @@ def mixture(X, anchors, coef, s, bandwidth):
         near = np.argsort(squares)[:s]
         weights = np.exp(-squares[near] / (2 * bandwidth**2))
         values[row] = weights @ coef[near] / weights.sum()
+    return values
+
+
+def neighbour_mean(X, points, coef, weights, k):
+    """The weighted mean over the k nearest points, row by row."""
+    values = np.empty((len(X), coef.shape[1]))
+    for row, x in enumerate(X):
+        squares = ((points - x) ** 2).sum(axis=1)
+        near = np.argsort(squares)[:k]
+        shares = np.exp(-2 * squares[near] / squares[near].max()) * weights[near]
+        values[row] = shares @ coef[near] / shares.sum()
     return values
 
 
@@ -134,17 +145,19 @@ CASES = {
         lambda X: series(X, BASIS, SERIES),
     ),
     "neighbours": (
-        NeighborAverage(POINTS, COEF, 4, 0.8),
-        lambda X: mixture(X, POINTS, COEF, 4, 0.8),
+        NeighborAverage(POINTS, COEF, PASSED_ON, 4),
+        lambda X: neighbour_mean(X, POINTS, COEF, PASSED_ON, 4),
     ),
     "more neighbours than rows": (
-        NeighborAverage(POINTS[:5], COEF[:5], 9, 0.8),
-        lambda X: mixture(X, POINTS[:5], COEF[:5], 5, 0.8),
+        NeighborAverage(POINTS[:5], COEF[:5], PASSED_ON[:5], 9),
+        lambda X: neighbour_mean(X, POINTS[:5], COEF[:5], PASSED_ON, 5),
     ),
     "constant": (Constant(INTERCEPT), lambda X: np.tile(INTERCEPT, (len(X), 1))),
     "sum": (
-        WeightedSum((LinearFunction(WEIGHTS, INTERCEPT), NeighborAverage(POINTS, COEF, 4, 0.8))),
-        lambda X: X @ WEIGHTS + INTERCEPT + mixture(X, POINTS, COEF, 4, 0.8),
+        WeightedSum(
+            (LinearFunction(WEIGHTS, INTERCEPT), NeighborAverage(POINTS, COEF, PASSED_ON, 4))
+        ),
+        lambda X: X @ WEIGHTS + INTERCEPT + neighbour_mean(X, POINTS, COEF, PASSED_ON, 4),
     ),
     "scaled rows": (
         ScaledInput(SCALING, LinearFunction(WEIGHTS, INTERCEPT)),
@@ -353,7 +366,8 @@ SENSELESS = {
     "fewer anchors": replace(EVERY["anchors"], coef=COEF[:4]),
     "fewer eigenfunctions": replace(EVERY["eigenfunctions"], coef=SERIES[:-1]),
     "no neighbours": replace(EVERY["neighbours"], n_neighbors=0),
-    "width not finite": replace(EVERY["neighbours"], width=np.inf),
+    "weight of zero": replace(EVERY["neighbours"], weights=np.zeros(25)),
+    "too few weights": replace(EVERY["neighbours"], weights=np.ones(24)),
     "values of fewer neighbours": replace(EVERY["neighbours"], on_rows=COEF[:4]),
     "values of fewer rows": replace(LOOKUP, on_rows=COEF[:4]),
     "sum of nothing": WeightedSum(()),

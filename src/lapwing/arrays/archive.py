@@ -28,7 +28,7 @@ from .memory import memory_budget, require_memory
 from .packing import ARRAY_KINDS
 
 #: The first field of a page, and the version of the layout.
-FORMAT, VERSION = "lapwing-model", 2
+FORMAT, VERSION = "lapwing-model", 3
 _PAGE = "model.json"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 #: Largest page in bytes, and bytes of memory that one byte of it may take when it is parsed.

@@ -1,6 +1,7 @@
 """The default: estimators that need no parameter and report what they selected."""
 
 from ..persistence import register
+from .arrival import LastSelection
 from .classifier import SemiSupervisedClassifier
 from .regressor import SemiSupervisedRegressor
 from .report import SelectionReport
@@ -11,6 +12,7 @@ from .setup import Setup
 
 register(
     Candidate,
+    LastSelection,
     RowScaling,
     ScaledInput,
     SelectionReport,

@@ -10,7 +10,7 @@ Notation: l labels, h of them held out, c columns, s rows of the sample.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ..kernels.functions import GaussianKernel, Kernel, LinearKernel
 from ..losses import SquaredLoss
 from ..solvers.reduction import Reduction
-from .labels import Labels
+from .labels import SUBSETS, Labels
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
 FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
@@ -80,24 +80,40 @@ class LinearSetting:
     reduction: Reduction
     on_sample: Any = None
 
-    def solve(
-        self, labels: Labels, index: np.ndarray | slice = slice(None)
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the dual coefficients c and the intercept b for some of the labels.
+    def solve(self, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+        """Return the dual coefficients c and the intercept b.
 
-        Over the graph alone, a class with more labels would take rows from the others: there all
-        classes count the same.
+        A class with more labels must not take rows from the others only because it has more:
+        classes count the same. That is not enough where the labels are chosen by class, because
+        the function of two labels varies more than that of forty. There, the solution is the mean
+        of those for subsets with equal numbers of labels.
         """
-        weights, reg = labels.weights.copy(), self.settings["reg"]
-        if self.family == GRAPH:
-            weights[index] = labels.take(index).even_weights
-        problem = self.reduction.problem(SquaredLoss(), labels.targets, weights, reg, True, index)
+        c, b = self._least_squares(labels, labels.even_weights)
+        if labels.is_even or labels.sampled == 1.0:
+            return c, b
+        chosen = 1.0 - labels.sampled
+        c, b = labels.sampled * c, labels.sampled * b
+        for subset in labels.even_subsets():
+            part, own = self.of(subset), labels.take(subset)
+            c_own, b_own = part._least_squares(own, own.weights)
+            c[subset] += chosen / SUBSETS * c_own
+            b += chosen / SUBSETS * b_own
+        return c, b
+
+    def _least_squares(self, labels: Labels, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        reg = self.settings["reg"]
+        problem = self.reduction.problem(SquaredLoss(), labels.targets, weights, reg, True)
         c, b, _ = problem.solve()
         return c, b
 
+    def of(self, index: np.ndarray) -> LinearSetting:
+        """Return the setting for some of the labels; it can be solved and not expanded."""
+        R, t = self.reduction.R[np.ix_(index, index)], self.reduction.t[index]
+        return replace(self, reduction=replace(self.reduction, R=R, t=t))
+
     def fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
         """Return what a model of some labels predicts for held-out ones and for the sample."""
-        c, b = self.solve(labels, train)
+        c, b = self.of(train).solve(labels.take(train))
         R, t, A = self.reduction.R, self.reduction.t, self.on_sample
         held_out = R[np.ix_(test, train)] @ c + np.outer(t[test], b)
         return held_out, A[:, train] @ c + np.outer(A[:, -1], b)

@@ -112,8 +112,41 @@ class SemiSupervisedClassifier(Classifier):
     _scales_columns = True
     _checks = {"method": one_of("auto", *FAMILIES)}
 
-    def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
+    def _fit(
+        self, rows: Rows, targets: Targets, *, refit: bool = False, random: bool | None = None
+    ) -> Self:
+        sampled = None if random is None else float(random)
+        solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
+        return self._set_fitted(rows, targets, solution)
+
+    def add_labels(self, index: Any, y: Any, random: bool | None = None) -> Self:
+        """Label more training rows and fit again.
+
+        The graph is kept, and so are the selected models and their shares. They are selected again
+        if the number of labels has doubled since they were, if the classes have changed, or if the
+        new labels differ from the predictions more than the probabilities let expect;
+        ``report_.reason`` says so.
+
+        Parameters
+        ----------
+        index : array of int or bool
+            Rows of the training data: numbers, which count from the end if they are negative, or a
+            mask of all rows.
+        y : array of the same length
+            Their labels, which may be new classes. The marker of unlabelled rows removes the label
+            of a row, and changes nothing for a row that has none.
+        random : bool, optional
+            Whether the labelled rows are a random sample, so that the numbers of labels per class
+            tell how frequent the classes are; False if they are chosen by class. None judges that
+            by the labels.
+
+        Returns
+        -------
+        self
+        """
+        if not (random is None or isinstance(random, (bool, np.bool_))):
+            raise ValueError(f"random must be True, False or None, got {random!r}")
+        return self._fit(*self._check_new_labels(index, y), refit=True, random=random)
 
     def _doubt(self) -> np.ndarray:
         """Return how uncertain the model is of each training row, from 0 to 1."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,17 @@ from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result, restored_predictor
 from ..estimators.targets import Targets
-from ..graphs import KNNGraph
 from ..plan.default import plan_default
 from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
+from .arrival import LastSelection
 from .candidate_settings import MARGIN
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report
 from .rows import ScaledInput, UsedRows, choose_rows
 from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
-from .setup import Setup, families_to_try
+from .setup import DEFAULT_GRAPH, Setup, families_to_try
 
 logger = logging.getLogger("lapwing")
 
@@ -57,26 +57,37 @@ class Blend:
     reach: np.ndarray
 
 
-def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Solution:
+def fit_default(
+    model: Any, X: Any, targets: Targets, *, refit: bool, sampled: float | None = None
+) -> Solution:
     """Select candidates, fit them to all labels and add them up.
 
-    ``refit`` keeps the graph, the candidates and their shares of the last fit.
+    ``refit`` keeps the graph of the last fit, and the candidates and their shares unless they are
+    outdated. ``sampled`` is the probability that the labels are a random sample, if it is known.
     """
     started = time.perf_counter()
-    if refit:
-        setup, candidates = model._setup.including(targets.index), model.candidates_
-        temperature = getattr(model, "temperature_", 1.0)
-        blend = fit_blend(setup, candidates, targets)
+    last = model._last_selection if refit else None
+    if last is not None and sampled is not None:
+        last = replace(last, sampled=sampled)
+    outdated = last.outdated(targets) if last is not None else ""
+    if last is None:
+        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
+    else:
+        setup = model._setup.including(targets.index)
+        families = feasible_families(model, setup.rows, targets) if outdated else []
+    if last is not None and not outdated:
+        candidates, temperature = model.candidates_, getattr(model, "temperature_", 1.0)
+        blend = fit_blend(setup, candidates, targets, last.sampled_now(targets))
         report = after_refit(model.report_, targets, blend.reach)
     else:
-        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
-        selected = select(model, setup, targets, families)
-        candidates = selected.candidates
+        selected = select(model, setup, targets, families, sampled)
+        candidates, sampled = selected.candidates, selected.folds.labels.sampled
         temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)
-        blend = fit_blend(setup, candidates, targets)
+        blend = fit_blend(setup, candidates, targets, sampled)
         seconds = time.perf_counter() - started
-        report = make_report(model, setup, targets, selected, blend.reach, seconds)
+        report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
+        last = LastSelection(targets.index, sampled)
     attributes = {
         "_setup": setup,
         "X_fit_": setup.rows.X,
@@ -93,8 +104,11 @@ def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Solutio
     else:
         codes = decisions(blend.supervised).astype(int)
         attributes["supervised_transduction_"] = targets.classes[codes]
-        attributes["label_distributions_"] = probabilities(blend.values, temperature)
+        P = attributes["label_distributions_"] = probabilities(blend.values, temperature)
         attributes["temperature_"] = temperature
+        if last.probabilities is None:
+            last = replace(last, classes=targets.classes, probabilities=P)
+    attributes["_last_selection"] = last
     report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
     tried, reason = len(candidates), report.reason
     result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
@@ -105,7 +119,16 @@ def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, 
     """Choose rows, scale them and build their graph; return the setup and the families to try."""
     report_stage(settings, "scaling", 0.0)
     rows = choose_rows(X, targets.index, all_rows=settings.graph is not None, seed=seed)
-    n, d = len(rows.index), X.shape[1]
+    families = feasible_families(settings, rows, targets)
+    report_stage(settings, "graph", 0.05)
+    labels = Labels.among(rows.index, targets)
+    graph = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH)
+    return Setup(rows, graph, labels.index, seed), families
+
+
+def feasible_families(settings: Any, rows: UsedRows, targets: Targets) -> list[str]:
+    """Return the families to try, or refuse the rows if the memory is too small for any."""
+    n, d, X = len(rows.index), rows.X.shape[1], rows.X
     plan = plan_default(
         n,
         d,
@@ -115,36 +138,57 @@ def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, 
         margin_rows=min(n, limits.MARGIN_ROWS),
         memory_limit=settings.memory_limit,
     )
-    report_stage(settings, "graph", 0.05)
-    labels = Labels.among(rows.index, targets)
-    graph = resolve_graph(settings.graph, rows.scaled, KNNGraph())
-    setup = Setup(rows, graph, labels.index, seed)
-    return setup, families_to_try(settings.method, plan, labels, n)
+    return families_to_try(settings.method, plan, Labels.among(rows.index, targets), n)
 
 
-def select(settings: Any, setup: Setup, targets: Targets, families: Sequence[str]) -> Selected:
-    """Try the settings of the families on folds of the labelled rows, and score them."""
+def select(
+    settings: Any,
+    setup: Setup,
+    targets: Targets,
+    families: Sequence[str],
+    sampled: float | None = None,
+) -> Selected:
+    """Try the settings of the families on folds of the labelled rows, and score them.
+
+    Unequal numbers of labels per class are first taken for chosen ones, unless ``sampled`` is
+    given; the models found in this way judge whether the labels are a random sample.
+    """
     labels = every = Labels.among(setup.rows.index, targets)
+    judged = sampled is None and not labels.is_even
+    if not labels.is_even:
+        labels = replace(labels, sampled=0.0 if sampled is None else sampled)
     rng = np.random.default_rng(setup.seed)
     if len(labels.index) > limits.SELECTION_LABELS:
         labels = labels.take(draw_labels(labels, limits.SELECTION_LABELS, rng))
     unlabelled = np.setdiff1d(np.arange(setup.rows.scaled.shape[0]), every.index)
     sample = np.sort(rng.permutation(unlabelled)[: limits.SAMPLE_ROWS])
     folds = Folds(labels, make_folds(labels.codes, len(labels.index), setup.seed), sample)
+    tried: list[Any] = []
     trials: list[Trial] = []
     for number, name in enumerate(families):
         report_stage(settings, f"trying {name} models", 0.2 + 0.7 * number / len(families))
-        tried = setup.families[name].candidates(labels, sample)
-        trials += folds.run(tried, slow=name == MARGIN)
+        own = list(setup.families[name].candidates(labels, sample))
+        trials += folds.run(own, slow=name == MARGIN)
+        tried += own
+    selected = Selected(folds, trials, _judge(settings, folds, trials))
+    if not judged or not folds.folds:
+        return selected
+    folds = replace(folds, labels=replace(labels, sampled=selected.sample_probability()))
+    linear = [setting for setting in tried if setting.family != MARGIN]
+    trials = [*folds.run(linear), *(trial for trial in trials if trial.family == MARGIN)]
+    return Selected(folds, trials, _judge(settings, folds, trials))
+
+
+def _judge(settings: Any, folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     candidates = judge(folds, trials)
-    if settings.method != "auto":
-        candidates = only(candidates, settings.method)
-    return Selected(folds, trials, candidates)
+    return candidates if settings.method == "auto" else only(candidates, settings.method)
 
 
-def fit_blend(setup: Setup, candidates: Sequence[Candidate], targets: Targets) -> Blend:
+def fit_blend(
+    setup: Setup, candidates: Sequence[Candidate], targets: Targets, sampled: float
+) -> Blend:
     """Fit the candidates that share the decision to all labels, and add them up."""
-    labels = Labels.among(setup.rows.index, targets)
+    labels = Labels.among(setup.rows.index, targets, sampled)
     values: Any = 0.0
     parts: list[Predictor] = []
     for candidate in candidates:
@@ -180,7 +224,7 @@ def _extend(rows: UsedRows, known: np.ndarray, function: Predictor, c: int) -> n
     others = np.setdiff1d(np.flatnonzero(rows.representative == np.arange(n)), rows.index)
     if len(others):
         X = rows.scaling.apply(rows.X[others])
-        whole[others] = NeighborAverage(rows.scaled, known, 1, 1.0).values(X)
+        whole[others] = NeighborAverage(rows.scaled, known, np.ones(len(known)), 1).values(X)
         whole[others, :c] = function.values(X)
     return whole[rows.representative]
 

@@ -26,6 +26,8 @@ GraphKernel = tuple[int, float]
 _FILTER_ERROR = 1e-5
 #: Labels whose columns of a graph kernel are computed at once by each thread.
 _LABELS_AT_ONCE = 16
+#: Degree that a row has at least when its value is passed on: isolated rows have none.
+_LEAST_DEGREE = 1e-3
 #: Rows above which graph kernels are applied in single precision.
 _SINGLE_ROWS = 10_000
 
@@ -34,7 +36,8 @@ class GraphFamily:
     """Least squares over the graph alone, with the kernel (Lᵖ + εᵖ)⁻¹ of unit mean diagonal.
 
     The kernel is approximated by a polynomial of the Laplacian: each label costs as many sparse
-    products as the degree of the polynomial, once. New rows get the mean of their neighbours.
+    products as the degree of the polynomial, once. New rows get the mean of what their neighbours
+    pass on.
 
     Parameters
     ----------
@@ -118,12 +121,34 @@ class GraphFamily:
         dual = np.zeros((self.X.shape[0], c.shape[1]), dtype=apply.coefficients.dtype)
         dual[labels.index] = c / settings["scale"]
         values = apply(dual).astype(np.float64) + b
-        width = float(self.graph.bandwidth_ or 0.0)
-        return values, NeighborAverage(self.X, values, self.graph.n_neighbors, width)
+        passed_on = values if labels.codes is None else _capped(values)
+        k = self.graph.n_neighbors
+        return values, NeighborAverage(self.X, passed_on, self._passed_to_each, k)
+
+    @cached_property
+    def _passed_to_each(self) -> np.ndarray:
+        """The share of its value that a row passes on to each of its neighbours: 1/degree.
+
+        Otherwise rows that are near to many others, as there are in many dimensions, decide.
+        """
+        degrees = np.asarray(self.graph.affinity_.sum(axis=1)).ravel()
+        return 1.0 / np.maximum(degrees, _LEAST_DEGREE)
+
+
+def _capped(values: np.ndarray) -> np.ndarray:
+    """Return decision values, centred over the classes, no row larger than half of the rows are.
+
+    Those of labelled rows and their neighbours can be larger than others by orders of magnitude,
+    and would decide every mean in which they take part.
+    """
+    if values.shape[1] > 1:
+        values = values - values.mean(axis=1, keepdims=True)
+    largest = np.abs(values).max(axis=1, keepdims=True)
+    return values * np.minimum(1.0, np.median(largest) / np.maximum(largest, 1e-300))
 
 
 def _nearest(W: sp.csr_array, k: int) -> sp.csr_array:
-    """Return the k largest weights of each row, those of its k nearest rows, made symmetric."""
+    """Return the k largest weights of each row, made symmetric."""
     rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
     order = np.lexsort((-W.data, rows))
     kept = order[np.arange(len(order)) - W.indptr[rows] < k]

@@ -1,12 +1,31 @@
-"""The labels as candidates see them: indices among the rows in use, targets and weights."""
+"""The labels as candidates see them: indices among the rows in use, targets and weights.
+
+Unequal numbers of labels per class can mean two things. If the labelled rows are a random sample,
+the numbers tell how frequent the classes are. If somebody chose rows by class, they tell nothing,
+and a model that believes them predicts the class with most labels nearly everywhere: neither
+weights nor intercepts help, because the few labels of the other classes leave them ill-defined.
+`Labels.sampled` is the probability of the first, which `sample_probability` estimates.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, gammaln, logit, logsumexp
 
 from ..estimators.targets import Targets
+
+#: Subsets with equal numbers of labels per class over which a model is averaged.
+SUBSETS = 8
+#: Labels that the class shares predicted before are worth, when those of a sample are estimated.
+_PRIOR_LABELS = 5.0
+#: Probability, before any label is seen, that labelled rows are a random sample.
+PRIOR = 0.25
+#: Probabilities are at least this: a model may be certain and wrong.
+_LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -23,33 +42,77 @@ class Labels:
         Weights of the losses.
     codes : ndarray of int, shape (l,), or None
         Class codes; None for quantities.
+    sampled : float
+        Probability that the labelled rows are a random sample, from 0 to 1.
     """
 
     index: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
     codes: np.ndarray | None = None
+    sampled: float = PRIOR
 
     @classmethod
-    def among(cls, rows: np.ndarray, targets: Targets) -> Labels:
+    def among(cls, rows: np.ndarray, targets: Targets, sampled: float = PRIOR) -> Labels:
         """Return the labels with indices among some rows, which are given in ascending order."""
         codes = None if targets.classes is None else targets.given[targets.index]
         weights = targets.weights / targets.weights.mean()
-        return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes)
+        return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes, sampled)
 
     def take(self, index: np.ndarray | slice) -> Labels:
         """Return some of the labels."""
         codes = None if self.codes is None else self.codes[index]
-        return Labels(self.index[index], self.targets[index], self.weights[index], codes)
+        return replace(
+            self,
+            index=self.index[index],
+            targets=self.targets[index],
+            weights=self.weights[index],
+            codes=codes,
+        )
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The numbers of labels of the classes that have any; of quantities, their number."""
+        if self.codes is None:
+            return np.array([len(self.index)])
+        counts = np.bincount(self.codes)
+        return counts[counts > 0]
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all classes have the same number of labels."""
+        counts = self.counts
+        return bool((counts == counts[0]).all())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """What each label counts in a score, mean one.
+
+        Labels of a sample count the same; where they are chosen by class, classes count the same.
+        """
+        if self.codes is None:
+            return np.ones(len(self.index))
+        of_class = 1.0 / np.maximum(np.bincount(self.codes), 1)
+        even = of_class[self.codes] * len(self.index) / len(self.counts)
+        return self.sampled + (1.0 - self.sampled) * even
 
     @property
     def even_weights(self) -> np.ndarray:
-        """Weights under which all classes count the same, however many labels they have."""
-        if self.codes is None:
-            return self.weights
-        sums = np.bincount(self.codes, weights=self.weights)
-        share = self.weights.sum() / np.count_nonzero(sums)
-        return self.weights * share / sums[self.codes]
+        """Weights under which classes count the same, however many labels they have."""
+        return self.weights * replace(self, sampled=0.0).shares
+
+    def even_subsets(self) -> Iterator[np.ndarray]:
+        """Yield subsets with as many labels of each class as the class with the fewest has.
+
+        They are spread evenly over the labels of a class.
+        """
+        assert self.codes is not None
+        least = int(self.counts.min())
+        members = [np.flatnonzero(self.codes == code) for code in np.unique(self.codes)]
+        for number in range(SUBSETS):
+            steps = np.arange(least) + number / SUBSETS
+            chosen = [own[(steps * (len(own) / least)).astype(int)] for own in members]
+            yield np.sort(np.concatenate(chosen))
 
 
 def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -61,3 +124,52 @@ def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarr
     for code in np.unique(codes):
         late[order[codes[order] == code][:2]] = False
     return np.sort(order[np.argsort(late[order], kind="stable")][:most])
+
+
+def sample_probability(
+    P: np.ndarray, codes: np.ndarray, shares: np.ndarray, prior: float = PRIOR
+) -> float:
+    """Return the probability that labelled rows are a random sample, not chosen by class.
+
+    Compares the evidence of both. In a sample, the class of a row has the probabilities that the
+    model gives it, up to factors per class, because its class shares may be wrong. Of rows chosen
+    by class, any numbers per class are equally likely, and the model predicts the rows given the
+    class.
+
+    Parameters
+    ----------
+    P : ndarray of shape (l, C)
+        Class probabilities of the rows by models that have not seen their labels.
+    codes : ndarray of int, shape (l,)
+        The classes.
+    shares : ndarray of shape (C,)
+        Means of the same probabilities over unlabelled rows.
+    prior : float
+        The probability without these rows.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    l, C = P.shape
+    log_P = np.log(np.maximum(P, _LEAST_PROBABILITY))
+    log_s = np.log(np.maximum(shares, _LEAST_PROBABILITY))
+    counts = np.bincount(codes, minlength=C)
+    s = np.exp(log_s - logsumexp(log_s))
+
+    def loss(b: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = log_P + b
+        total = logsumexp(scores, axis=1, keepdims=True)
+        prior = logsumexp(log_s + b)
+        value = counts @ b + log_P[np.arange(l), codes].sum() - total.sum()
+        value += _PRIOR_LABELS * (s @ b - prior)
+        slope = counts - np.exp(scores - total).sum(axis=0)
+        slope = slope + _PRIOR_LABELS * (s - np.exp(log_s + b - prior))
+        return -float(value), -slope
+
+    best = minimize(loss, np.zeros(C), jac=True, method="L-BFGS-B")
+    sample = -best.fun - 0.5 * (C - 1) * np.log1p(l / _PRIOR_LABELS)
+    chosen = float((log_P[np.arange(l), codes] - log_s[codes]).sum())
+    chosen += gammaln(C) - gammaln(C + l) + float(gammaln(1.0 + counts).sum())
+    return float(expit(logit(prior) + sample - chosen))

@@ -64,8 +64,8 @@ class MarginFamily:
         classes, codes = np.unique(decisions(used.targets).astype(int), return_inverse=True)
         y, weights = np.full(len(rows), -1), np.ones(len(rows))
         position = np.searchsorted(rows, used.index)
-        y[position], weights[position] = codes, used.weights
-        counts = np.bincount(codes) + 1.0
+        y[position], weights[position] = codes, used.even_weights
+        counts = np.ones(len(classes))
         linear = settings["width"] is None
         model = S3VC(
             kernel="linear" if linear else "rbf",

@@ -123,8 +123,12 @@ def make_report(
     selected: Selected,
     reach: np.ndarray,
     seconds: float,
+    outdated: str = "",
 ) -> SelectionReport:
-    """Return the report of a fit; ``settings`` is the estimator."""
+    """Return the report of a selection; ``settings`` is the estimator.
+
+    ``outdated`` says why `add_labels` has repeated it.
+    """
     folds, candidates, shares = selected.folds, selected.candidates, selected.shares
     chosen = max(shares, key=lambda family: shares[family])
     supervised, trial = best_supervised(candidates), selected.blend
@@ -138,7 +142,7 @@ def make_report(
         supervised_score=supervised.held_out,
         supervised_spread=_spread(supervised, folds),
         chosen=chosen,
-        reason=explain(settings.method, metric, selected, chosen),
+        reason=explain(settings.method, metric, selected, chosen, outdated),
         warnings=notes(settings.method, setup, targets, selected, reach),
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),

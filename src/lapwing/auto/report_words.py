@@ -91,8 +91,13 @@ def shares_text(shares: dict[str, float]) -> str:
     )
 
 
-def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
-    """Return why a family was chosen."""
+def explain(method: str, metric: str, selected: Selected, chosen: str, outdated: str = "") -> str:
+    """Return why a family was chosen, and why it was chosen again if that is ``outdated``."""
+    text = _explain(method, metric, selected, chosen)
+    return f"Models were selected again, because {outdated}. {text}" if outdated else text
+
+
+def _explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
     if method != "auto":
         return f"Only the {chosen} family is used, as method={method!r} says."
     if not selected.folds.folds:

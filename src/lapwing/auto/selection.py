@@ -5,8 +5,11 @@ by a quantity that needs no labels: how far the models of different folds agree 
 A model cannot be right where its copies disagree. Agreement beyond chance counts as much as
 `AGREEMENT_LABELS` held-out labels.
 
-Supervised candidates are simpler and get a bonus of one standard error. Candidates within about a
-standard error of the best share the decision, so that chance does not decide between equals.
+The decision is shared, so that chance does not decide between equals, by the mean of two rules. One
+follows the scores: shares fall by a factor e for each standard error below the best, and supervised
+candidates, which are simpler, get a bonus of one. The other follows the evidence: shares are
+proportional to the likelihood of the held-out labels, with the agreement as further ones. Scores
+are careful and blend many candidates; the evidence is faster to drop one that is sure and wrong.
 """
 
 from __future__ import annotations
@@ -18,17 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.calibration import fit_temperature
+from ..estimators.calibration import fit_temperature, probabilities
 from ..solvers.stopping import decisions
 from .candidate_settings import SUPERVISED
-from .labels import Labels
+from .labels import PRIOR, Labels, sample_probability
 
 #: Held-out labels that the agreement of fold models is worth.
 AGREEMENT_LABELS = 8.0
 #: Standard errors by which candidates that use unlabelled rows must beat supervised ones.
 LEAD = 1.0
+#: The same for the logarithm of the likelihood.
+_LEAD_OF_EVIDENCE = 0.5
 #: The smallest variance of a score: that of an accuracy of 99 %.
 _LEAST_VARIANCE = 0.01
+#: The smallest probability of a held-out class, and share of unexplained variance.
+_LEAST_PROBABILITY, _LEAST_ERROR = 1e-12, 1e-3
 #: Shares of the blend below this are set to zero.
 LEAST_SHARE = 0.02
 #: Targets of a regressor with which models can be compared: R² of fewer means nothing.
@@ -79,6 +86,8 @@ class Candidate:
         Score of the held-out labels alone.
     agreement : float
         Agreement of the fold models alone.
+    evidence : float
+        Logarithm of the likelihood of the held-out labels and of the agreement.
     weight : float
         Share in the blend.
     temperature : float
@@ -92,6 +101,7 @@ class Candidate:
     spread: float = np.nan
     held_out: float = np.nan
     agreement: float = np.nan
+    evidence: float = np.nan
     weight: float = 0.0
     temperature: float = 1.0
 
@@ -162,7 +172,7 @@ class Folds:
         if self.labels.codes is None or not self.folds:
             return 1.0
         index = self.held_out_index(len(trial.on_sample))
-        weights = np.full(len(index), len(np.unique(index)) / len(index))
+        weights = self.labels.shares[index] * len(np.unique(index)) / len(index)
         return fit_temperature(trial.held_out, self.labels.codes[index], weights)
 
 
@@ -198,6 +208,21 @@ class Selected:
             on_sample += factor * trial.on_sample[:n_folds]
         return Trial("blend", {}, held_out, on_sample)
 
+    def sample_probability(self) -> float:
+        """Return the probability that the labels are a random sample, by held-out predictions."""
+        trial, codes = self.blend, self.folds.labels.codes
+        if codes is None or not len(trial.held_out) or not trial.on_sample.size:
+            return PRIOR
+        temperature = self.folds.fit_temperature(trial)
+        P, index = (
+            probabilities(trial.held_out, temperature),
+            self.folds.held_out_index(len(trial.on_sample)),
+        )
+        once, first = np.unique(index, return_index=True)
+        on_sample = trial.on_sample.reshape(-1, trial.on_sample.shape[2])
+        shares = probabilities(on_sample, temperature).mean(axis=0)
+        return sample_probability(P[first], codes[once], shares)
+
     @property
     def shares(self) -> dict[str, float]:
         """The shares of the families in the decision."""
@@ -209,11 +234,33 @@ class Selected:
 
 def judge(folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     """Return the candidates of all trials, scored, with their shares in the decision."""
-    candidates = [
-        replace(score(folds, trial), temperature=folds.fit_temperature(trial)) for trial in trials
-    ]
+    candidates = [_candidate(folds, trial) for trial in trials]
     weights = _shares(candidates) if folds.folds else _even_shares(candidates)
     return [replace(c, weight=float(w)) for c, w in zip(candidates, weights, strict=True)]
+
+
+def _candidate(folds: Folds, trial: Trial) -> Candidate:
+    """Return a trial with its scores, its evidence and the scale of its values."""
+    found, temperature = score(folds, trial), folds.fit_temperature(trial)
+    evidence = _evidence(folds, trial, found, temperature) if folds.folds else np.nan
+    return replace(found, temperature=temperature, evidence=evidence)
+
+
+def _evidence(folds: Folds, trial: Trial, found: Candidate, temperature: float) -> float:
+    """Return the log likelihood of the held-out labels, each counted once, and of the agreement.
+
+    Quantities are Gaussian, with the variance that makes them most likely.
+    """
+    labels, index = folds.labels, folds.held_out_index(len(trial.on_sample))
+    l = len(np.unique(index))
+    if labels.codes is None:
+        error = max(1.0 - found.score, _LEAST_ERROR)
+        return -0.5 * (l + AGREEMENT_LABELS) * float(np.log(error))
+    P = probabilities(trial.held_out, temperature)[np.arange(len(index)), labels.codes[index]]
+    likely = np.log(np.maximum(P, _LEAST_PROBABILITY))
+    known = l * float(np.average(likely, weights=labels.shares[index]))
+    agreement = 1.0 / max(len(labels.counts), 2) if np.isnan(found.agreement) else found.agreement
+    return known + AGREEMENT_LABELS * float(np.log(agreement))
 
 
 def only(candidates: Sequence[Candidate], family: str) -> list[Candidate]:
@@ -246,16 +293,21 @@ def score(folds: Folds, trial: Trial) -> Candidate:
 def _score_classes(
     labels: Labels, trial: Trial, index: np.ndarray, l: int
 ) -> tuple[float, float, float, float]:
-    """Return accuracy, agreement of fold models, both combined, and the standard error."""
+    """Return accuracy, agreement of fold models, both combined, and the standard error.
+
+    Where labels are chosen by class, all classes count the same, and the labels are worth as many
+    as would give the same standard error if they counted the same.
+    """
     assert labels.codes is not None
-    right = decisions(trial.held_out) == labels.codes[index]
-    held_out = float(right.mean()) if len(right) else np.nan
+    right, counting = decisions(trial.held_out) == labels.codes[index], labels.shares[index]
+    held_out = float(np.average(right, weights=counting)) if len(right) else np.nan
+    worth = l * float(counting.mean() ** 2 / (counting**2).mean()) if l else 0.0
     votes = decisions(trial.on_sample.reshape(-1, trial.on_sample.shape[2]))
     votes = votes.astype(int).reshape(trial.on_sample.shape[:2])
     agreement = beyond_chance(votes, max(labels.targets.shape[1], 2))
-    p = _combine(l, held_out, agreement)
+    p = _combine(worth, held_out, agreement)
     agreement = agreement if len(votes) > 1 and votes.size else np.nan  # of one model, none
-    spread = np.sqrt(max(p * (1.0 - p), _LEAST_VARIANCE) / (l + AGREEMENT_LABELS))
+    spread = np.sqrt(max(p * (1.0 - p), _LEAST_VARIANCE) / (worth + AGREEMENT_LABELS))
     return held_out, agreement, p, float(spread)
 
 
@@ -277,7 +329,7 @@ def _score_quantities(
     return held_out, agreement, combined, max(deviation, 0.01) / np.sqrt(l + AGREEMENT_LABELS)
 
 
-def _combine(l: int, held_out: float, agreement: float) -> float:
+def _combine(l: float, held_out: float, agreement: float) -> float:
     """Return the mean of the held-out score of l labels and of the agreement."""
     known = l * held_out if l else 0.0
     return float(known + AGREEMENT_LABELS * agreement) / (l + AGREEMENT_LABELS)
@@ -290,18 +342,26 @@ def _even_shares(candidates: Sequence[Candidate]) -> list[float]:
 
 
 def _shares(candidates: Sequence[Candidate]) -> np.ndarray:
-    """Return the shares of scored candidates."""
-    bonus = LEAD * best_supervised(candidates).spread
-    scores = np.array([c.score + bonus * c.supervised for c in candidates])
-    best = candidates[int(scores.argmax())]
-    weights = np.exp((scores - scores.max()) / best.spread)
-    names = np.array([c.family for c in candidates])
-    for family in dict.fromkeys(names):  # n equal settings of a family count as √n
-        own = names == family
-        weights[own] *= np.linalg.norm(weights[own]) / weights[own].sum()
-    weights /= weights.sum()
-    weights[weights < LEAST_SHARE] = 0.0
-    return weights / weights.sum()
+    """Return the shares of scored candidates: the mean of those by score and by evidence."""
+    families = np.array([c.family for c in candidates])
+    supervised = families == SUPERVISED
+    scores = np.array([c.score for c in candidates])
+    scores = scores + LEAD * best_supervised(candidates).spread * supervised
+    scores /= candidates[int(scores.argmax())].spread
+    evidence = np.array([c.evidence for c in candidates]) + _LEAD_OF_EVIDENCE * supervised
+    return (_exponential(scores, families) + _exponential(evidence, families)) / 2.0
+
+
+def _exponential(logarithms: np.ndarray, families: np.ndarray) -> np.ndarray:
+    """Return shares of given logarithms, up to a constant; small ones are set to zero."""
+    shares = np.exp(logarithms - logarithms.max())
+    for family in dict.fromkeys(families):  # n equal settings of a family count as √n
+        own = families == family
+        if shares[own].any():
+            shares[own] *= np.linalg.norm(shares[own]) / shares[own].sum()
+    shares /= shares.sum()
+    shares[shares < LEAST_SHARE] = 0.0
+    return shares / shares.sum()
 
 
 def make_folds(codes: np.ndarray | None, l: int, seed: int) -> list[Fold]:

@@ -90,10 +90,14 @@ class Model(BaseEstimator):
         -------
         self
         """
+        return self._fit(*self._check_new_labels(index, y), refit=True)
+
+    def _check_new_labels(self, index: Any, y: Any) -> tuple[Rows, Targets]:
+        """Return the training rows and their targets with new ones, after a check of both."""
         check_is_fitted(self, "predictor_")
         check_parameters(self)
         rows = self._training_rows()
-        return self._fit(rows, self._relabelled(rows, index, y), refit=True)
+        return rows, self._relabelled(rows, index, y)
 
     def _labelled_part(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return the labelled rows with their labels and weights, for `score`."""

@@ -32,6 +32,7 @@ from .weights import (
     heat_weights,
     laplacian_null_space,
     larger_of_both,
+    local_heat_weights,
     symmetric_affinity,
 )
 
@@ -59,8 +60,10 @@ class KNNGraph(BaseEstimator):
     weights : {"heat", "binary", "cosine"}, default="heat"
         ``"heat"`` is exp(-d^2 / (2 sigma^2)), ``"binary"`` is 1, ``"cosine"`` is max(cos, 0).
         Edges of weight 0 are dropped.
-    bandwidth : "mean" or float, default="mean"
+    bandwidth : "mean", "local" or float, default="mean"
         Sigma of the heat weights. ``"mean"`` is the mean distance to the neighbours over all rows.
+        ``"local"`` suits rows whose density varies: sigma^2 = s_i s_j / 4 for the edge between i
+        and j, where s_i is the distance of row i to the farthest of its neighbours.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         ``"cosine"`` compares directions: rows are scaled to unit length and the heat weights use
         the distance of unit vectors, d^2 = 2 (1 - cos). A row of zeros has cosine 0, so d^2 = 2,
@@ -86,7 +89,7 @@ class KNNGraph(BaseEstimator):
     component_ : int array of shape (n,)
         Component of each row.
     bandwidth_ : float or None
-        Sigma used; None unless the weights are ``"heat"``.
+        Sigma used; None unless the weights are ``"heat"`` with one sigma for all edges.
     backend_ : str or None
         ``"exact"`` or ``"approximate"``; None for a graph made from an affinity.
     n_samples_, n_features_in_ : int
@@ -280,6 +283,8 @@ class KNNGraph(BaseEstimator):
         if self.weights == "heat":
             if self.metric == "cosine":
                 distances, power = np.sqrt(2 * distances), 0
+            if self.bandwidth == "local":
+                return local_heat_weights(distances, indices)
             if self.bandwidth == "mean":
                 bandwidth = float(distances.mean()) if distances.size else 0.0
                 _warn_of_far_rows(distances, bandwidth)
@@ -308,8 +313,10 @@ class KNNGraph(BaseEstimator):
             raise ValueError(f"normalized must be True or False, got {self.normalized!r}.")
         value = self.bandwidth
         good = isinstance(value, numbers.Real) and np.isfinite(value) and value > 0
-        if not (good or value == "mean"):
-            raise ValueError(f'bandwidth must be "mean" or a positive number, got {value!r}.')
+        if not (good or value in ("mean", "local")):
+            raise ValueError(
+                f'bandwidth must be "mean", "local" or a positive number, got {value!r}.'
+            )
 
     def to_state(self) -> dict[str, Any]:
         """Return what a model file keeps of a graph, fitted or not."""

@@ -19,6 +19,22 @@ def heat_weights(distances: np.ndarray, bandwidth: float) -> np.ndarray:
         return np.exp(-0.5 * (distances / bandwidth) ** 2)
 
 
+def local_heat_weights(distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Heat kernel exp(-2 d^2 / (s_i s_j)), with s_i the distance of row i to its last neighbour.
+
+    The weight of an edge is the same seen from both ends. Where all neighbours of one end are at
+    distance 0, the s of the other end counts for both.
+    """
+    if not distances.size:
+        return np.zeros_like(distances)
+    own = np.broadcast_to(distances[:, -1:], distances.shape)
+    other = distances[:, -1][indices]
+    own, other = np.where(own > 0, own, other), np.where(other > 0, other, own)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        weights = np.exp(-2.0 * (distances / own) * (distances / other))
+    return np.where(distances > 0, weights, 1.0)
+
+
 def symmetric_affinity(indices: np.ndarray, weights: np.ndarray) -> sp.csr_array:
     """Affinity W (n, n) with the larger of the weights i -> j and j -> i; no stored zeros."""
     n, k = indices.shape

@@ -229,22 +229,25 @@ class EigenfunctionSeries(Predictor):
 class NeighborAverage(Predictor):
     """The mean of the values of the nearest training rows, near ones counting more.
 
+    At distance d, with d_1 and d_k those of the nearest and the farthest neighbour, a row counts
+    exp(−2(d² − d_1²)/d_k²) times its weight.
+
     Attributes
     ----------
     rows : ndarray or CSR matrix of shape (n, d)
         The training rows.
     on_rows : ndarray of shape (n, c)
         Their values.
+    weights : ndarray of shape (n,)
+        Their weights, which are positive.
     n_neighbors : int
         How many of them count.
-    width : float
-        Distance at which a row counts less than the nearest by a factor exp(−½).
     """
 
     rows: Any
     on_rows: np.ndarray
+    weights: np.ndarray
     n_neighbors: int
-    width: float
 
     linear_in = ("on_rows",)
 
@@ -258,14 +261,18 @@ class NeighborAverage(Predictor):
 
     def _mean(self, search: Any, X: Any) -> np.ndarray:
         distances, index = search.kneighbors(X)
-        squares = distances**2 - distances[:, :1] ** 2
-        weights = np.exp(-squares / (2.0 * max(self.width, 1e-150) ** 2))
+        farthest = np.maximum(distances[:, -1:], 1e-150)
+        squares = (distances / farthest) ** 2
+        weights = np.exp(2.0 * (squares[:, :1] - squares)) * self.weights[index]
         weights /= weights.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijc->ic", weights, self.on_rows[index])
 
     def _shapes_fit(self) -> bool:
-        fine = self.n_neighbors >= 1 and np.isfinite(self.width)
-        return fine and self.on_rows.ndim == 2 and len(self.on_rows) == self.rows.shape[0]
+        n = self.rows.shape[0]
+        fine = (
+            self.n_neighbors >= 1 and self.weights.shape == (n,) and bool((self.weights > 0).all())
+        )
+        return fine and self.on_rows.ndim == 2 and len(self.on_rows) == n
 
 
 @dataclass(frozen=True, eq=False)

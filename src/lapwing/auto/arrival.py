@@ -1,0 +1,87 @@
+"""Labels that arrive after a selection: what they are a sample of, and whether it is outdated.
+
+Both are judged by what the selected models predicted for these rows before they were labelled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays.packing import expect, expect_finite
+from ..estimators.targets import Targets
+from .labels import sample_probability
+
+#: Factor by which the number of labels may grow before models are selected again.
+MOST_GROWTH = 2
+#: Standard errors by which new labels may be predicted worse than the probabilities promised.
+MOST_DISAPPOINTMENT = 2.0
+
+
+@dataclass(frozen=True)
+class LastSelection:
+    """What is kept of a selection to judge labels that arrive later.
+
+    Attributes
+    ----------
+    labelled : ndarray of int
+        The rows that were labelled.
+    sampled : float
+        Probability that they were a random sample.
+    classes : ndarray or None
+        The classes; None for quantities.
+    probabilities : ndarray of shape (n, n_classes) or None
+        Class probabilities of all rows by the models that were selected.
+    """
+
+    labelled: np.ndarray
+    sampled: float
+    classes: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+    def outdated(self, targets: Targets) -> str:
+        """Return why models should be selected again, an empty text if there is no reason."""
+        if len(targets.index) >= MOST_GROWTH * len(self.labelled):
+            return (
+                f"the number of labels has grown from {len(self.labelled)} to {len(targets.index)}"
+            )
+        if self.classes is None:
+            return ""
+        if not np.array_equal(self.classes, np.asarray(targets.classes)):
+            return "the classes have changed"
+        P, codes = self._arrived(targets)
+        promised = P.max(axis=1)
+        error = np.sqrt((promised * (1.0 - promised)).sum())
+        missed = promised.sum() - np.sum(P.argmax(axis=1) == codes)
+        if missed > max(MOST_DISAPPOINTMENT * error, 1.0):
+            return "labels that were added differ from the predictions more than expected"
+        return ""
+
+    def sampled_now(self, targets: Targets) -> float:
+        """Return the probability that the labels are a random sample, given those that arrived."""
+        if self.probabilities is None:
+            return self.sampled
+        P, codes = self._arrived(targets)
+        unlabelled = np.ones(len(self.probabilities), dtype=bool)
+        unlabelled[self.labelled] = False
+        shares = self.probabilities[unlabelled].mean(axis=0)
+        return sample_probability(P, codes, shares, self.sampled)
+
+    def _arrived(self, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities and codes of the rows that were labelled since."""
+        assert self.probabilities is not None
+        new = np.setdiff1d(targets.index, self.labelled)
+        return self.probabilities[new], targets.given[new]
+
+    def check_loaded(self) -> None:
+        """Refuse contents of a model file that do not fit together."""
+        expect(self.labelled.ndim == 1 and self.labelled.dtype.kind == "i")
+        expect(
+            0.0 <= self.sampled <= 1.0 and (self.classes is None) == (self.probabilities is None)
+        )
+        if self.probabilities is not None and self.classes is not None:
+            expect(self.probabilities.ndim == 2)
+            expect(self.probabilities.shape[1] == len(self.classes))
+            expect(bool(0 <= self.labelled.min() <= self.labelled.max() < len(self.probabilities)))
+            expect_finite(self.probabilities)

@@ -1,0 +1,252 @@
+"""Unequal numbers of labels per class, and labels that arrive after a selection."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.datasets import load_digits, make_blobs
+
+import lapwing
+from lapwing import SemiSupervisedClassifier, SemiSupervisedRegressor
+from lapwing.auto.candidate_settings import GRAPH, SUPERVISED, LinearSetting, kernel_reduction
+from lapwing.auto.labels import PRIOR, SUBSETS, Labels, sample_probability
+
+counts_of_classes = st.lists(st.integers(1, 12), min_size=2, max_size=5)
+
+
+def labels_of(counts, sampled=PRIOR, weights=None):
+    codes = np.repeat(np.arange(len(counts)), counts)
+    targets = np.where(codes[:, None] == np.arange(len(counts)), 1.0, -1.0)
+    weights = np.ones(len(codes)) if weights is None else weights
+    return Labels(np.arange(len(codes)), targets, weights, codes, sampled)
+
+
+# ---------------------------------------------------------------- numbers of labels
+
+
+@given(counts_of_classes)
+def test_even_subsets_have_equal_numbers_and_use_all_labels_alike(counts):
+    labels = labels_of(counts)
+    subsets = list(labels.even_subsets())
+    assert len(subsets) == SUBSETS
+    used = np.zeros(len(labels.index), dtype=int)
+    for subset in subsets:
+        assert len(np.unique(subset)) == len(subset)
+        assert (np.bincount(labels.codes[subset]) == min(counts)).all()
+        used[subset] += 1
+    for code, count in enumerate(counts):
+        times = used[labels.codes == code]
+        assert times.sum() == SUBSETS * min(counts)
+        if count <= SUBSETS * min(counts):
+            assert times.max() - times.min() <= SUBSETS * min(counts) / count + 1
+
+
+@given(counts_of_classes, st.floats(0, 1))
+def test_shares_have_mean_one_and_count_classes_or_labels(counts, sampled):
+    labels = labels_of(counts, sampled)
+    assert labels.shares.mean() == pytest.approx(1.0)
+    sums = np.bincount(labels.codes, weights=labels.shares) / len(labels.index)
+    natural = np.array(counts) / sum(counts)
+    np.testing.assert_allclose(sums, sampled * natural + (1 - sampled) / len(counts))
+    assert labels.is_even == (len(set(counts)) == 1)
+
+
+def test_even_weights_keep_the_weights_of_the_user():
+    labels = labels_of([6, 2], weights=np.array([1, 1, 1, 1, 1, 1, 10.0, 10.0]))
+    np.testing.assert_allclose(labels.even_weights, [*[8 / 12] * 6, *[20.0] * 2])
+
+
+def test_quantities_have_no_classes():
+    labels = Labels(np.arange(4), np.arange(4.0)[:, None], np.arange(1.0, 5.0))
+    assert labels.is_even
+    np.testing.assert_array_equal(labels.even_weights, labels.weights)
+    np.testing.assert_array_equal(labels.shares, np.ones(4))
+
+
+@pytest.mark.parametrize("family", [SUPERVISED, GRAPH])
+def test_uneven_labels_are_solved_by_subsets(family):
+    rng = np.random.default_rng(0)
+    labels = labels_of([7, 3, 2], sampled=0.3, weights=rng.uniform(0.5, 2.0, 12))
+    A = rng.normal(size=(12, 12))
+    R, reg = A @ A.T, 0.2
+
+    def ridge(index, weights):
+        m = len(index)
+        system = np.ones((m + 1, m + 1))
+        system[:m, :m] = R[np.ix_(index, index)] + reg * np.diag(1.0 / weights)
+        system[m, m] = 0.0
+        found = np.zeros((13, 3))
+        right = np.vstack([labels.targets[index], np.zeros(3)])
+        found[np.append(index, 12)] = np.linalg.solve(system, right)
+        return found
+
+    counts = np.array([7, 3, 2])[labels.codes]
+    expected = 0.3 * ridge(np.arange(12), labels.weights * 12 / (3 * counts))
+    for subset in labels.even_subsets():
+        expected += 0.7 / SUBSETS * ridge(subset, labels.weights[subset])
+    c, b = LinearSetting(family, {"reg": reg}, kernel_reduction(R)).solve(labels)
+    np.testing.assert_allclose(np.vstack([c, b]), expected, rtol=1e-8, atol=1e-8)
+
+
+# ---------------------------------------------------------------- a sample, or chosen by class
+
+
+def simulated(seed, l, chosen, shares=(0.85, 0.15)):
+    """Probabilities of a calibrated model for l rows, drawn at random or by class."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(2, size=4000, p=shares)
+    x = rng.normal(size=4000) + 2.0 * codes
+    density = np.exp(-0.5 * (x[:, None] - 2.0 * np.arange(2)) ** 2) * shares
+    P = density / density.sum(axis=1, keepdims=True)
+    rows = rng.permutation(4000)[:l]
+    if chosen:
+        rows = np.concatenate([np.flatnonzero(codes == k)[:number] for k, number in chosen.items()])
+    return P[rows], codes[rows], P.mean(axis=0)
+
+
+def test_a_random_sample_is_told_from_rows_chosen_by_class():
+    samples = [sample_probability(*simulated(seed, 60, {})) for seed in range(10)]
+    chosen = [sample_probability(*simulated(seed, 0, {0: 10, 1: 50})) for seed in range(10)]
+    assert np.median(samples) > PRIOR + 0.1  # with two classes there is one number to tell by
+    assert max(chosen) < 0.1
+
+
+def test_evidence_is_that_of_the_formulas():
+    P, codes, shares = simulated(3, 12, {})
+    counts = np.bincount(codes, minlength=2)
+
+    def random(b):
+        b = np.append(0.0, b)
+        scores = np.log(P) + b
+        own = scores[np.arange(12), codes] - np.log(np.exp(scores).sum(axis=1))
+        return -(own.sum() + 5.0 * (shares @ (b - np.log(shares @ np.exp(b)))))
+
+    sample = -minimize(random, 0.0, method="Nelder-Mead", tol=1e-10).fun
+    sample -= 0.5 * np.log(1 + 12 / 5)
+    by_class = np.log(P / shares)[np.arange(12), codes].sum()
+    factorial = np.cumsum(np.log(np.maximum(np.arange(20), 1)))  # of log k!
+    by_class += factorial[1] - factorial[13] + factorial[counts].sum()
+    expected = 1.0 / (1.0 + 3.0 * np.exp(by_class - sample))
+    assert sample_probability(P, codes, shares) == pytest.approx(expected, rel=1e-5)
+
+
+@given(st.integers(0, 100), st.integers(1, 30), st.floats(0.01, 0.99))
+def test_names_of_classes_do_not_matter(seed, l, prior):
+    P, codes, shares = simulated(seed, l, {})
+    found = sample_probability(P, codes, shares, prior)
+    swapped = sample_probability(P[:, ::-1], 1 - codes, shares[::-1], prior)
+    assert 0.0 <= found <= 1.0
+    assert swapped == pytest.approx(found, abs=1e-4)
+
+
+def test_without_rows_the_prior_stays():
+    none = np.zeros((0, 3)), np.zeros(0, dtype=int), np.ones(3) / 3
+    assert sample_probability(*none, 0.7) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0])
+def test_what_is_certain_stays_certain(prior):
+    assert sample_probability(*simulated(0, 20, {0: 5, 1: 15}), prior) == prior
+
+
+# ---------------------------------------------------------------- the default
+
+
+def skewed_blobs():
+    """Two overlapping classes of equal size; two labels of one and forty of the other."""
+    X, truth = make_blobs(600, 10, centers=[[-0.6] * 10, [0.6] * 10], random_state=0)
+    y = np.full(600, -1)
+    for code, count in ((0, 2), (1, 40)):
+        y[np.flatnonzero(truth == code)[:count]] = code
+    return X, y, truth
+
+
+@pytest.mark.parametrize("method", ["auto", "supervised", "manifold", "graph", "margin"])
+def test_many_labels_of_one_class_do_not_decide(method):
+    X, y, truth = skewed_blobs()
+    found = SemiSupervisedClassifier(method).fit(X, y).transduction_
+    assert np.mean(found == truth) > 0.85
+    assert 0.35 < np.mean(found == 1) < 0.65
+
+
+def test_many_labels_of_one_class_may_arrive():
+    X, y, truth = skewed_blobs()
+    late = np.flatnonzero(y == 1)[2:]
+    first = y.copy()
+    first[late] = -1
+    model = SemiSupervisedClassifier().fit(X, first)
+    before = np.mean(model.transduction_ == truth)
+    for rows in np.array_split(late, 8):
+        model.add_labels(rows, truth[rows])
+        assert np.mean(model.transduction_ == truth) > before - 0.05
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, truth = load_digits(return_X_y=True)
+    X, truth = X[:500], truth[:500]
+    y = np.full(500, -1)
+    for digit in range(10):
+        y[np.flatnonzero(truth == digit)[:3]] = digit
+    return X, y, truth
+
+
+def test_few_labels_keep_the_selection_and_many_repeat_it(digits):
+    X, y, truth = digits
+    model = SemiSupervisedClassifier().fit(X, y)
+    before = model.candidates_
+    rows = model.suggest(30)
+    model.add_labels(rows[:5], truth[rows[:5]])
+    assert model.candidates_ is before
+    assert model.report_.refits == 1
+    model.add_labels(rows[5:], truth[rows[5:]])
+    assert model.candidates_ is not before
+    assert "selected again, because the number of labels has grown from 30 to 60" in (
+        model.report_.reason
+    )
+    assert model.report_.refits == 0
+    model.add_labels(rows[:1], truth[rows[:1]])  # labels that are known already
+    assert model.report_.refits == 1
+
+
+def test_labels_that_contradict_the_model_repeat_the_selection(digits):
+    X, y, _ = digits
+    model = SemiSupervisedClassifier().fit(X, y)
+    sure = np.argsort(-model.label_distributions_.max(axis=1) + 10.0 * (y != -1))[:12]
+    wrong = (model.transduction_[sure] + 1) % 10
+    model.add_labels(sure, wrong)
+    assert "differ from the predictions more than expected" in model.report_.reason
+
+
+def test_a_new_class_repeats_the_selection(digits):
+    X, y, truth = digits
+    y = np.where(truth == 9, -1, y)
+    model = SemiSupervisedClassifier().fit(X, y)
+    rows = np.flatnonzero(truth == 9)[:4]
+    model.add_labels(rows, [9] * 4)
+    assert "the classes have changed" in model.report_.reason
+    assert model.classes_.tolist() == list(range(10))
+    assert np.mean(model.predict(X)[truth == 9] == 9) > 0.5
+
+
+def test_targets_that_double_repeat_the_selection():
+    X = np.linspace(0, 1, 80)[:, None]
+    y = np.where(np.arange(80) % 10 == 0, np.sin(4 * X[:, 0]), np.nan)
+    model = SemiSupervisedRegressor().fit(X, y)
+    rows = np.arange(5, 80, 10)
+    model.add_labels(rows, np.sin(4 * X[rows, 0]))
+    assert "has grown from 8 to 16" in model.report_.reason
+
+
+def test_a_loaded_model_goes_on_as_the_original(digits, tmp_path):
+    X, y, truth = digits
+    model = SemiSupervisedClassifier().fit(X, y)
+    lapwing.save(model, tmp_path / "model.lapwing")
+    loaded = lapwing.load(tmp_path / "model.lapwing")
+    rows = np.flatnonzero((y == -1) & (truth < 3))[:12]
+    for one in (model, loaded):
+        one.add_labels(rows, truth[rows])
+    np.testing.assert_allclose(
+        loaded.label_distributions_, model.label_distributions_, rtol=1e-9, atol=1e-12
+    )
