@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators.calibration import probabilities
+from ..estimators.calibration import class_offsets, probabilities
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result, restored_predictor
@@ -26,7 +26,7 @@ from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .candidate_settings import MARGIN
 from .labels import Labels, draw_labels
-from .report import after_refit, make_report
+from .report import after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
 from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
 from .setup import Setup, families_to_try
@@ -91,10 +91,15 @@ def fit_default(model: Any, X: Any, targets: Targets, *, refit: bool) -> Solutio
     if targets.classes is None:
         attributes["supervised_transduction_"] = blend.supervised[:, 0]
     else:
-        codes = decisions(blend.supervised).astype(int)
+        offsets = class_offsets(blend.values, targets, temperature)
+        values = blend.values + offsets
+        supervised = blend.supervised + class_offsets(blend.supervised, targets, temperature)
+        codes = decisions(supervised).astype(int)
         attributes["supervised_transduction_"] = targets.classes[codes]
-        attributes["label_distributions_"] = probabilities(blend.values, temperature)
+        attributes["label_distributions_"] = probabilities(values, temperature)
         attributes["temperature_"] = temperature
+        attributes["class_offsets_"] = offsets  # `_set_fitted` adds them to the blend
+        attributes["report_"] = with_class_notes(report, targets, decisions(values).astype(int))
     report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
     tried, reason = len(candidates), report.reason
     result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)

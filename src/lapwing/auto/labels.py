@@ -23,24 +23,29 @@ class Labels:
         Weights of the losses.
     codes : ndarray of int, shape (l,), or None
         Class codes; None for quantities.
+    shares : ndarray of shape (n_classes,) or None
+        Expected shares of the classes among the unlabelled rows; None where they are not known.
     """
 
     index: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
     codes: np.ndarray | None = None
+    shares: np.ndarray | None = None
 
     @classmethod
     def among(cls, rows: np.ndarray, targets: Targets) -> Labels:
         """Return the labels with indices among some rows, which are given in ascending order."""
         codes = None if targets.classes is None else targets.given[targets.index]
         weights = targets.weights / targets.weights.mean()
-        return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes)
+        index = np.searchsorted(rows, targets.index)
+        return cls(index, targets.values, weights, codes, targets.shares)
 
     def take(self, index: np.ndarray | slice) -> Labels:
         """Return some of the labels."""
         codes = None if self.codes is None else self.codes[index]
-        return Labels(self.index[index], self.targets[index], self.weights[index], codes)
+        kept = self.index[index], self.targets[index], self.weights[index]
+        return Labels(*kept, codes, self.shares)
 
     @property
     def even_weights(self) -> np.ndarray:
