@@ -85,17 +85,18 @@ def _one_class(
 def _are_far(given: np.ndarray, predicted: np.ndarray) -> bool:
     """Return whether shares among labels and predictions differ by more than chance explains.
 
-    Their distance is 4 Σ (√g_k - √p_k)² of the shares g and p, times l·u/(l + u) for l labels and u
-    predictions. For many labels this is the chi-square distance, but one label of a class that is
-    never predicted does not make it large. The part of the rows that would have to change class,
-    Σ |g_k - p_k| / 2, must be large as well: with many labels every difference is beyond chance.
+    Their distance is that of the chi-square test, Σ (g_k - e_k)² / (e_k + 1) of the g labels of a
+    class and the e that the predictions let expect, times u/(l + u) for l labels and u predictions.
+    The 1 is for rare classes: a label of a class that is never predicted is no evidence. The part
+    of the rows that would have to change class must be large as well, because with many labels
+    every difference is beyond chance.
     """
     l, u = int(given.sum()), int(predicted.sum())
     if u == 0:
         return False
-    g, p = given / l, predicted / u
-    distance = 4.0 * l * u / (l + u) * float(((np.sqrt(g) - np.sqrt(p)) ** 2).sum())
-    far = float(np.abs(g - p).sum()) / 2.0 > _FAR
+    expected = l * predicted / u
+    distance = u / (l + u) * float(((given - expected) ** 2 / (expected + 1.0)).sum())
+    far = float(np.abs(given - expected).sum()) / (2.0 * l) > _FAR
     return far and distance > float(chi2.isf(_BY_CHANCE, len(given) - 1))
 
 
