@@ -174,6 +174,11 @@ def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
     labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
     task = choose_task(known, arguments.task)
+    if task.name == "regression" and arguments.class_shares is not None:
+        raise ValueError(
+            f"--class-shares is for classes, and this is a regression ({task.reason}): leave it "
+            "out, or pass --task classification"
+        )
     check_labels(known, task.name, encoder.target or "y", table.n_rows)
     ids, X = encoder.ids_of(table), encoder.transform(table)
     return TrainingTable(table, encoder, ids, labels, len(known), task, X)
@@ -235,11 +240,6 @@ def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, 
         if data.task.name == "classification":
             shares = shares_by_class(arguments.class_shares, data.labels)
             model = SemiSupervisedClassifier(unlabeled=None, class_shares=shares)
-        elif arguments.class_shares is not None:
-            raise ValueError(
-                f"--class-shares is for classes, and {data.task.reason}: leave it out, or pass "
-                "--task classification"
-            )
         model.set_params(
             method=arguments.method,
             random_state=arguments.seed,
