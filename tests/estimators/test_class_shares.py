@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, root
 from scipy.special import expit, logsumexp, softmax
+from sklearn.model_selection import GridSearchCV
 
+import lapwing
 from helpers.data import fit_quietly
-from lapwing import S3VC, LapSVC, LapSVCPath, PVMClassifier
+from lapwing import S3VC, LabeledKFold, LapSVC, LapSVCPath, PVMClassifier
 from lapwing.estimators.calibration import class_offsets, match_shares, probabilities
 from lapwing.estimators.class_shares import resolve_shares
 from lapwing.estimators.targets import class_targets
@@ -197,3 +199,24 @@ def test_known_shares_help_where_labels_are_balanced(seed):
         return np.mean(model.transduction_[rest] == truth[rest])
 
     assert accuracy({0: 0.9, 1: 0.1}) > accuracy(None) + 0.01
+
+
+def test_a_search_over_shares():
+    X, y, _ = unbalanced(120)
+    choices = [None, "labels", {0: 0.9, 1: 0.1}]
+    search = GridSearchCV(LapSVC(), {"class_shares": choices}, cv=LabeledKFold(2))
+    search.fit(X, y)
+    assert search.cv_results_["param_class_shares"].tolist() == choices
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    model = search.best_estimator_
+    assert model.class_shares == search.best_params_["class_shares"]
+
+
+def test_classes_may_be_numbers_of_numpy(tmp_path):
+    X, y, _ = unbalanced(60)
+    classes, shares = np.unique(y[y >= 0]), np.array([0.75, 0.25])
+    model = LapSVC(class_shares=dict(zip(classes, shares, strict=True))).fit(X, y)
+    expected = LapSVC(class_shares={0: 0.75, 1: 0.25}).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    lapwing.save(model, tmp_path / "m")
+    assert lapwing.load(tmp_path / "m").class_shares == {0: 0.75, 1: 0.25}
