@@ -136,5 +136,7 @@ def _newton(scores: np.ndarray, shares: np.ndarray, offsets: np.ndarray) -> np.n
         hessian = (np.diag(found) - P.T @ P / len(P)) / np.outer(root, root)
         step = np.linalg.solve(hessian + free, error) / root
         size = float(np.ptp(step))
-        offsets = offsets - step * (np.log1p(size) / size if size > 0.0 else 1.0)
+        before, offsets = offsets, offsets - step * (np.log1p(size) / max(size, 1e-300))
+        if np.array_equal(before, offsets):  # scores so large that the step is rounded away
+            break
     return offsets
