@@ -495,3 +495,40 @@ def test_nothing_to_suggest(tmp_path, capsys):
 
 def test_names_with_commas():
     assert names('a, "note, free",b') == ["a", "note, free", "b"]
+
+
+def test_class_shares(tmp_path, capsys):
+    """Shares by name, as texts or numbers, or those of the labels; the file has the command."""
+    data = write(
+        tmp_path / "t.csv", csv_of(blobs(classes=("le,ft", "right"))).replace("le,ft", '"le,ft"')
+    )
+    model = str(tmp_path / "m")
+    fit = ["fit", data, "--target", "label", "--id", "id", "--out", model, "--quiet"]
+    assert main([*fit, "--class-shares", '"le,ft=0.7", right = 0.3']) == 0
+    fitted = lapwing.load(model)
+    assert fitted.class_shares == {"le,ft": 0.7, "right": 0.3}
+    mean = fitted.label_distributions_[8:].mean(axis=0)
+    np.testing.assert_allclose(mean, [0.7, 0.3], atol=1e-8)
+    assert main([*shlex.split(fitted.extra_["command"])[1:], "--quiet"]) == 0
+    again = lapwing.load(model)
+    assert np.array_equal(again.label_distributions_, fitted.label_distributions_)
+    assert main([*fit, "--class-shares", "labels"]) == 0
+    assert lapwing.load(model).class_shares == "labels"
+    numbers = write(tmp_path / "n.csv", csv_of(blobs(classes=("1", "2"))))
+    assert main(["fit", numbers, *fit[2:], "--class-shares", "1=0.6,2=0.4"]) == 0
+    assert lapwing.load(model).class_shares == {1: 0.6, 2: 0.4}
+    message = refused(capsys, *fit[:-1], "--class-shares", "right=0.5,up=0.5")
+    assert "names 'up', and no row has this label" in message
+    assert "must add up to 1" in refused(capsys, *fit[:-1], "--class-shares", '"le,ft=70",right=30')
+    targets = [(*row[:4], f"{float(row[1]):.2f}" if row[4] else "") for row in blobs()]
+    quantities = write(tmp_path / "q.csv", csv_of(targets))
+    message = refused(capsys, "fit", quantities, *fit[2:-1], "--class-shares", "labels")
+    assert "--class-shares is for classes" in message
+
+
+@pytest.mark.parametrize("text", ["", "a", "a=much,b=0.1", "=0.5,b=0.5", "a=0.5,a=0.5"])
+def test_invalid_class_shares(text, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", "t.csv", "--class-shares", text])
+    assert ended.value.code == 2
+    assert "must be labels, or each class once with its share" in capsys.readouterr().err

@@ -43,10 +43,10 @@ def test_even_subsets_have_equal_numbers_and_use_all_labels_alike(counts):
 
 
 @given(counts_of_classes, st.floats(0, 1))
-def test_shares_have_mean_one_and_count_classes_or_labels(counts, sampled):
+def test_labels_count_one_on_average_by_class_or_each(counts, sampled):
     labels = labels_of(counts, sampled)
-    assert labels.shares.mean() == pytest.approx(1.0)
-    sums = np.bincount(labels.codes, weights=labels.shares) / len(labels.index)
+    assert labels.counting.mean() == pytest.approx(1.0)
+    sums = np.bincount(labels.codes, weights=labels.counting) / len(labels.index)
     natural = np.array(counts) / sum(counts)
     np.testing.assert_allclose(sums, sampled * natural + (1 - sampled) / len(counts))
     assert labels.is_even == (len(set(counts)) == 1)
@@ -61,7 +61,7 @@ def test_quantities_have_no_classes():
     labels = Labels(np.arange(4), np.arange(4.0)[:, None], np.arange(1.0, 5.0))
     assert labels.is_even
     np.testing.assert_array_equal(labels.even_weights, labels.weights)
-    np.testing.assert_array_equal(labels.shares, np.ones(4))
+    np.testing.assert_array_equal(labels.counting, np.ones(4))
 
 
 @pytest.mark.parametrize("family", [SUPERVISED, GRAPH])

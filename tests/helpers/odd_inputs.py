@@ -121,6 +121,7 @@ CHOICES: dict[str, list[Any]] = {
     "kernel": ["rbf", "linear", "poly", "cosine"],
     "loss": ["squared", "hinge", "squared_hinge", "logistic"],
     "solver": ["auto", "direct", "iterative", "cg", "pcg", "newton", "cccp", "annealing"],
+    "class_shares": [None, "labels", {0: 0.9, 1: 0.1}],
     "class_weight": ["balanced", None, {0: 1e-300, 1: 1e300}],
     "class_prior": ["equal", "labeled", None],
     "weights": ["kernel", "lae"],

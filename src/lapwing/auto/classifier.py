@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
-from ..estimators.parameters import check_share, one_of
+from ..estimators.parameters import check_share, is_word, one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
@@ -39,6 +39,11 @@ class SemiSupervisedClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
         Seed of folds, samples and landmarks.
     memory_limit : int, str or None, default=None
@@ -75,6 +80,8 @@ class SemiSupervisedClassifier(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message and time of the fit.
     n_iter_ : int
@@ -105,6 +112,7 @@ class SemiSupervisedClassifier(Classifier):
     graph: Any = None
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     random_state: Any = 0
     memory_limit: float | str | None = None
     callback: Progress | None = None
@@ -115,6 +123,8 @@ class SemiSupervisedClassifier(Classifier):
     def _fit(
         self, rows: Rows, targets: Targets, *, refit: bool = False, random: bool | None = None
     ) -> Self:
+        if random is None and is_word(self.class_shares, "labels"):
+            random = True
         sampled = None if random is None else float(random)
         solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
         return self._set_fitted(rows, targets, solution)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators.calibration import probabilities
+from ..estimators.calibration import class_offsets, probabilities
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result, restored_predictor
@@ -26,7 +26,7 @@ from . import limits
 from .arrival import LastSelection
 from .candidate_settings import MARGIN
 from .labels import Labels, draw_labels
-from .report import after_refit, make_report
+from .report import after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
 from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
 from .setup import DEFAULT_GRAPH, Setup, families_to_try
@@ -102,10 +102,15 @@ def fit_default(
     if targets.classes is None:
         attributes["supervised_transduction_"] = blend.supervised[:, 0]
     else:
-        codes = decisions(blend.supervised).astype(int)
+        offsets = class_offsets(blend.values, targets, temperature)
+        values = blend.values + offsets
+        supervised = blend.supervised + class_offsets(blend.supervised, targets, temperature)
+        codes = decisions(supervised).astype(int)
         attributes["supervised_transduction_"] = targets.classes[codes]
-        P = attributes["label_distributions_"] = probabilities(blend.values, temperature)
+        P = attributes["label_distributions_"] = probabilities(values, temperature)
         attributes["temperature_"] = temperature
+        attributes["class_offsets_"] = offsets  # `_set_fitted` adds them to the blend
+        attributes["report_"] = with_class_notes(report, targets, decisions(values).astype(int))
         if last.probabilities is None:
             last = replace(last, classes=targets.classes, probabilities=P)
     attributes["_last_selection"] = last

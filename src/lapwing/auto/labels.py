@@ -44,6 +44,8 @@ class Labels:
         Class codes; None for quantities.
     sampled : float
         Probability that the labelled rows are a random sample, from 0 to 1.
+    shares : ndarray of shape (n_classes,) or None
+        Expected shares of the classes among the unlabelled rows; None where they are not known.
     """
 
     index: np.ndarray
@@ -51,13 +53,15 @@ class Labels:
     weights: np.ndarray
     codes: np.ndarray | None = None
     sampled: float = PRIOR
+    shares: np.ndarray | None = None
 
     @classmethod
     def among(cls, rows: np.ndarray, targets: Targets, sampled: float = PRIOR) -> Labels:
         """Return the labels with indices among some rows, which are given in ascending order."""
         codes = None if targets.classes is None else targets.given[targets.index]
         weights = targets.weights / targets.weights.mean()
-        return cls(np.searchsorted(rows, targets.index), targets.values, weights, codes, sampled)
+        index = np.searchsorted(rows, targets.index)
+        return cls(index, targets.values, weights, codes, sampled, targets.shares)
 
     def take(self, index: np.ndarray | slice) -> Labels:
         """Return some of the labels."""
@@ -85,7 +89,7 @@ class Labels:
         return bool((counts == counts[0]).all())
 
     @property
-    def shares(self) -> np.ndarray:
+    def counting(self) -> np.ndarray:
         """What each label counts in a score, mean one.
 
         Labels of a sample count the same; where they are chosen by class, classes count the same.
@@ -99,7 +103,7 @@ class Labels:
     @property
     def even_weights(self) -> np.ndarray:
         """Weights under which classes count the same, however many labels they have."""
-        return self.weights * replace(self, sampled=0.0).shares
+        return self.weights * replace(self, sampled=0.0).counting
 
     def even_subsets(self) -> Iterator[np.ndarray]:
         """Yield subsets with as many labels of each class as the class with the fewest has.

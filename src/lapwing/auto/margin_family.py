@@ -65,13 +65,13 @@ class MarginFamily:
         y, weights = np.full(len(rows), -1), np.ones(len(rows))
         position = np.searchsorted(rows, used.index)
         y[position], weights[position] = codes, used.even_weights
-        counts = np.ones(len(classes))
+        ratio = np.ones(len(classes)) if used.shares is None else used.shares[classes]
         linear = settings["width"] is None
         model = S3VC(
             kernel="linear" if linear else "rbf",
             gamma=1.0 if linear else settings["width"] * self.median_gamma,
             reg=settings["reg"],
-            positive_ratio=counts / counts.sum(),
+            positive_ratio=ratio / ratio.sum(),
             calibration_folds=0,
             random_state=self.seed,
         )

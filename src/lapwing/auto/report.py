@@ -19,6 +19,7 @@ from ..estimators.targets import Targets
 from ..solvers.stopping import decisions
 from ..version import __version__
 from .candidate_settings import MANIFOLD, SUPERVISED
+from .class_notes import CLASS_SHARES, class_notes
 from .report_view import html_text, long_text, short_text
 from .report_words import NO_LABEL, explain, notes, unreached
 from .selection import (
@@ -222,6 +223,14 @@ def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) ->
         warnings=[*kept, *unreached(reach)],
         confusion=confusion,
     )
+
+
+def with_class_notes(
+    report: SelectionReport, targets: Targets, codes: np.ndarray
+) -> SelectionReport:
+    """Return the report with notes on the class shares of the predicted codes of all rows."""
+    kept = [message for message in report.warnings if CLASS_SHARES not in message]
+    return replace(report, warnings=[*class_notes(targets, codes), *kept])
 
 
 def _settings(settings: Any, setup: Setup) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def notes(
     if labels.codes is not None and targets.classes is not None:
         counts = np.bincount(labels.codes, minlength=len(targets.classes))
         if counts.min() < 2 and selected.folds.folds:
-            names = _join(targets.classes[counts < 2])
+            names = join_names(targets.classes[counts < 2])
             found.append(
                 f"classes with a single label cannot be held out, so the score does not count "
                 f"them ({names}): label a second row of each"
@@ -225,7 +225,7 @@ def _hurt(selected: Selected) -> bool:
     return best_of(others).score < supervised.score - supervised.spread
 
 
-def _join(names: Iterable[Any]) -> str:
+def join_names(names: Iterable[Any]) -> str:
     """Return names of classes for a sentence; many and long ones are cut."""
     texts = [str(name) for name in names]
     shown = [t if len(t) <= _LETTERS else t[: _LETTERS - 1] + "…" for t in texts[:_NAMES]]

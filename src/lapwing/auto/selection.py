@@ -172,7 +172,7 @@ class Folds:
         if self.labels.codes is None or not self.folds:
             return 1.0
         index = self.held_out_index(len(trial.on_sample))
-        weights = self.labels.shares[index] * len(np.unique(index)) / len(index)
+        weights = self.labels.counting[index] * len(np.unique(index)) / len(index)
         return fit_temperature(trial.held_out, self.labels.codes[index], weights)
 
 
@@ -258,7 +258,7 @@ def _evidence(folds: Folds, trial: Trial, found: Candidate, temperature: float) 
         return -0.5 * (l + AGREEMENT_LABELS) * float(np.log(error))
     P = probabilities(trial.held_out, temperature)[np.arange(len(index)), labels.codes[index]]
     likely = np.log(np.maximum(P, _LEAST_PROBABILITY))
-    known = l * float(np.average(likely, weights=labels.shares[index]))
+    known = l * float(np.average(likely, weights=labels.counting[index]))
     agreement = 1.0 / max(len(labels.counts), 2) if np.isnan(found.agreement) else found.agreement
     return known + AGREEMENT_LABELS * float(np.log(agreement))
 
@@ -299,7 +299,7 @@ def _score_classes(
     as would give the same standard error if they counted the same.
     """
     assert labels.codes is not None
-    right, counting = decisions(trial.held_out) == labels.codes[index], labels.shares[index]
+    right, counting = decisions(trial.held_out) == labels.codes[index], labels.counting[index]
     held_out = float(np.average(right, weights=counting)) if len(right) else np.nan
     worth = l * float(counting.mean() ** 2 / (counting**2).mean()) if l else 0.0
     votes = decisions(trial.on_sample.reshape(-1, trial.on_sample.shape[2]))

@@ -17,7 +17,7 @@ from ..arrays.archive import plain
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from ..estimators.labels import may_be_classes
 from ..tables import Table, TableEncoder, fit_encoder, read_table
-from .options import add_json, add_reading, names, whole_number
+from .options import add_json, add_reading, class_shares, names, whole_number
 from .output import check_out, csv_text, print_json
 from .terminal import print_summary, progress
 
@@ -28,6 +28,7 @@ _DEFAULTS: dict[str, Any] = {
     "unlabeled": None,
     "task": "auto",
     "method": "auto",
+    "class_shares": None,
     "encoding": "utf-8",
     "decimal": None,
     "memory_limit": None,
@@ -64,6 +65,13 @@ def add_command(commands: Any) -> None:
         help="whether labels are classes or quantities (auto)",
     )
     parser.add_argument("--method", help="family of models, such as manifold or graph (auto)")
+    parser.add_argument(
+        "--class-shares",
+        type=class_shares,
+        metavar="A=0.9,B=0.1",
+        help="shares of the classes among the unlabelled rows, or labels, if the labels are a "
+        "random sample (not known)",
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("model.lapwing"), help="model file (model.lapwing)"
     )
@@ -166,6 +174,11 @@ def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
     labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
     task = choose_task(known, arguments.task)
+    if task.name == "regression" and arguments.class_shares is not None:
+        raise ValueError(
+            f"--class-shares is for classes, and this is a regression ({task.reason}): leave it "
+            "out, or pass --task classification"
+        )
     check_labels(known, task.name, encoder.target or "y", table.n_rows)
     ids, X = encoder.ids_of(table), encoder.transform(table)
     return TrainingTable(table, encoder, ids, labels, len(known), task, X)
@@ -225,7 +238,8 @@ def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, 
         warnings.simplefilter("always")
         model: Any = SemiSupervisedRegressor()
         if data.task.name == "classification":
-            model = SemiSupervisedClassifier(unlabeled=None)
+            shares = shares_by_class(arguments.class_shares, data.labels)
+            model = SemiSupervisedClassifier(unlabeled=None, class_shares=shares)
         model.set_params(
             method=arguments.method,
             random_state=arguments.seed,
@@ -239,12 +253,22 @@ def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, 
     return model, [message for message in messages if message not in model.report_.warnings]
 
 
+def shares_by_class(shares: str | dict[str, float] | None, labels: np.ndarray) -> Any:
+    """Return the shares with the classes as the table has them: 1 for the text "1"."""
+    if not isinstance(shares, dict):
+        return shares
+    classes = {str(label): label for label in labels if label is not None}
+    return {classes.get(name, name): share for name, share in shares.items()}
+
+
 def command_line(arguments: argparse.Namespace) -> str:
     """Return the command that fits the same model again, without options at their defaults."""
     words = ["lapwing", "fit", str(arguments.data)]
     for name, default in _DEFAULTS.items():
         value = getattr(arguments, name)
         if value != default:
+            if isinstance(value, dict):
+                value = [f"{key}={number!r}" for key, number in value.items()]
             text = csv_text(value, []).removesuffix("\n") if isinstance(value, list) else str(value)
             words += [f"--{name.replace('_', '-')}", text]
     return shlex.join([*words, "--out", str(arguments.out)])

@@ -44,6 +44,22 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
+def class_shares(text: str) -> str | dict[str, float]:
+    """Return "labels", or the share of each class in a text such as a=0.9,b=0.1."""
+    if text.strip() == "labels":
+        return "labels"
+    pairs = [name.rpartition("=") for name in names(text)]
+    try:
+        shares = {name.strip(): float(share) for name, _, share in pairs}
+    except ValueError:
+        shares = {}
+    if len(shares) < max(len(pairs), 1) or "" in shares:
+        raise argparse.ArgumentTypeError(
+            f"must be labels, or each class once with its share, such as a=0.9,b=0.1, got {text!r}"
+        )
+    return shares
+
+
 def whole_number(lowest: int) -> Callable[[str], int]:
     """Return a converter for argparse that refuses numbers below the lowest."""
 

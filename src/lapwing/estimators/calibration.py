@@ -1,4 +1,4 @@
-"""From decision values to probabilities: a softmax with one temperature.
+"""From decision values to probabilities: a softmax with one temperature, and offsets of classes.
 
 Knows values and labels, and not how values were computed.
 """
@@ -8,6 +8,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
+
+from .targets import Targets
+
+#: Largest difference between scores of a row for which `match_shares` starts with the shares.
+_FLAT = 4.0
+#: Error of the shares, relative to their roots, at which Newton's method ends.
+_EXACT = 1e-9
+#: The most steps of Newton's method for scores of one sharpness.
+_STEPS = 100
+#: Added to eigenvalues of the Hessian, which may be zero up to rounding.
+_RIDGE = 1e-12
 
 
 def per_class(values: np.ndarray) -> np.ndarray:
@@ -49,3 +60,83 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
         return float(-weights @ np.log(np.maximum(likely, 1e-300)) + 0.5 * log_factor**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))
+
+
+def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:
+    """Return what is added to decision values so that mean probabilities are the expected shares.
+
+    The mean is over the unlabelled rows, or over all rows if there are none. Zeros, where no shares
+    are expected.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, c)
+        Decision values of all training rows.
+    targets : Targets
+        The labels, and the expected shares of the classes.
+    temperature : float
+        Factor of the values in probabilities.
+
+    Returns
+    -------
+    ndarray of shape (c,)
+    """
+    if targets.shares is None:
+        return np.zeros(targets.n_columns)
+    labelled = targets.labelled
+    rows = values if labelled.all() else values[~labelled]
+    offsets = match_shares(per_class(rows) * temperature, targets.shares) / temperature
+    return offsets[1:] if len(offsets) == 2 else offsets
+
+
+def match_shares(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return offsets of the classes under which the mean softmax of the scores is the shares.
+
+    They minimise mean logsumexp(scores + b) - ⟨shares, b⟩, which is convex and has a minimum. It is
+    almost piecewise linear where probabilities are close to 0 and 1, so that Newton's method gets
+    stuck. Therefore flattened scores come first, and the solution for scores of one sharpness is
+    the start for twice that.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_classes)
+        Finite scores of at least one row.
+    shares : ndarray of shape (n_classes,)
+        Positive, with sum one.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        b, with mean zero.
+    """
+    scores = scores - scores.max(axis=1, keepdims=True)
+    doublings = int(np.ceil(np.log2(max(-float(scores.min()) / _FLAT, 1.0))))
+    level = offsets = np.log(shares)  # exact where all scores of a row are the same
+    for power in range(-doublings, 1):
+        if power > -doublings:
+            offsets = 2.0 * offsets - level
+        offsets = _newton(2.0**power * scores, shares, offsets)
+    return offsets - offsets.mean()
+
+
+def _newton(scores: np.ndarray, shares: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return offsets that match the shares, by Newton's method from the given ones.
+
+    Along any step the curvature changes by at most a factor e per unit of its range δ, so that
+    log(1 + δ)/δ of a Newton step always decreases the objective.
+    """
+    root = np.sqrt(shares)
+    free = np.outer(root, root) + _RIDGE * np.eye(len(root))  # a constant changes nothing
+    for _ in range(_STEPS):
+        P = softmax(scores + offsets, axis=1)
+        found = P.mean(axis=0)
+        error = (found - shares) / root
+        if np.abs(error).max() <= _EXACT:
+            break
+        hessian = (np.diag(found) - P.T @ P / len(P)) / np.outer(root, root)
+        step = np.linalg.solve(hessian + free, error) / root
+        size = float(np.ptp(step))
+        before, offsets = offsets, offsets - step * (np.log1p(size) / max(size, 1e-300))
+        if np.array_equal(before, offsets):  # scores so large that the step is rounded away
+            break
+    return offsets

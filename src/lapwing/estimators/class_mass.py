@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..messages import warn
+from .class_shares import labeled_shares
 from .targets import Targets
 
 #: Mass of a class, relative to that of all classes, below which it is not divided by.
@@ -158,11 +159,6 @@ def resolve_prior(class_prior: Any, classes: np.ndarray, counts: np.ndarray) -> 
 def mass_shares(mass: np.ndarray) -> np.ndarray:
     """Return masses divided by the sum of their absolute values; zeros where all are zero."""
     return mass / (float(np.abs(mass).sum()) or 1.0)
-
-
-def labeled_shares(counts: np.ndarray) -> np.ndarray:
-    """Return (count + 1) / (rows + classes), the shares of the classes among labelled rows."""
-    return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
 
 
 def class_factors(

@@ -52,6 +52,11 @@ class EigenfunctionClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
         Not used, since no random numbers are drawn; all classifiers have this parameter.
 
@@ -73,6 +78,8 @@ class EigenfunctionClassifier(Classifier):
         α; one column for two classes.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message, passes over the rows and time of the solver.
     n_iter_ : int
@@ -109,6 +116,7 @@ class EigenfunctionClassifier(Classifier):
     bandwidth: float | None = None
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     random_state: Any = 0
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:

@@ -61,6 +61,11 @@ class LapERLSClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     solver : {"auto", "direct", "cg"}, default="auto"
         "direct" factors a dense n × n matrix; "cg" is a preconditioned block conjugate gradient
         method; "auto" factors up to about 10 000 rows and iterates for more, to a certified
@@ -93,6 +98,8 @@ class LapERLSClassifier(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
         Virtual targets ỹ, the g that fits the labels and the graph best without regard to f; only
         if ``n_eigenvectors`` is a number and ``reg_manifold`` is positive.
@@ -104,7 +111,7 @@ class LapERLSClassifier(Classifier):
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
     graph_ : KNNGraph
@@ -158,6 +165,7 @@ class LapERLSClassifier(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     solver: str = "auto"
     tol: float = 1e-3
     max_iter: int = 1000

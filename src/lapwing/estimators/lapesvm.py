@@ -64,6 +64,11 @@ class LapESVC(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, relative to the size of the targets: 1 for
         classes, the standard deviation of quantities (without an intercept, from zero).
@@ -90,6 +95,8 @@ class LapESVC(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     virtual_targets_ : ndarray of shape (n,) or (n, n_columns)
         Virtual targets ỹ, the g that fits the labels and the graph best without regard to f; only
         if ``reg_manifold`` is positive.
@@ -101,7 +108,7 @@ class LapESVC(Classifier):
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
     graph_ : KNNGraph
@@ -156,6 +163,7 @@ class LapESVC(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     tol: float = 1e-3
     max_iter: int = 10_000
     warm_start: bool = False

@@ -52,6 +52,11 @@ class LapRLSClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     solver : {"auto", "direct", "pcg"}, default="auto"
         "direct" factors a dense n × n matrix; "pcg" is the preconditioned conjugate gradient
         method of the paper; "auto" factors up to about 10 000 rows and iterates for more, to a
@@ -93,6 +98,8 @@ class LapRLSClassifier(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     landmarks_ : ndarray of shape (m, d)
         The k-means centres, if ``n_landmarks`` is a number m; all distinct rows, if there are
         fewer. ``dual_coef_`` and ``support_`` then belong to the centres instead of the rows. Not
@@ -102,7 +109,7 @@ class LapRLSClassifier(Classifier):
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
     graph_ : KNNGraph
@@ -147,6 +154,7 @@ class LapRLSClassifier(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     solver: str = "auto"
     stopping: str = "optimal"
     n_landmarks: int | None = None

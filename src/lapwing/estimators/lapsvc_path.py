@@ -72,6 +72,11 @@ class LapSVCPath(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     cv : int, splitter, iterable or None, default=5
         Folds over the labelled rows by which ``lambda_`` is chosen; a path is followed for each. A
         splitter gets the labelled rows alone; pairs (train, test) hold indices of rows of X.
@@ -91,7 +96,7 @@ class LapSVCPath(Classifier):
         Multipliers of the labelled rows at each breakpoint, between 0 and the row's weight; linear
         in λ between breakpoints, constant above the first.
     intercept_path_ : ndarray of shape (B, n_columns)
-        The intercepts b; λb is linear in λ between breakpoints.
+        The intercepts b, without ``class_offsets_``; λb is linear in λ between breakpoints.
     elbow_path_ : ndarray of shape (B, n_columns)
         Number of labelled rows on the margin just below each breakpoint.
     lambda_ : float
@@ -113,6 +118,9 @@ class LapSVCPath(Classifier):
         The fitted function at ``lambda_``; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values, the same for every λ; zeros without
+        it. They match the shares at ``lambda_``.
     graph_ : KNNGraph
         The graph used.
     label_reach_ : ndarray of bool, shape (n,)
@@ -159,6 +167,7 @@ class LapSVCPath(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     cv: Any = 5
     memory_limit: float | str | None = None
 
@@ -234,6 +243,7 @@ class LapSVCPath(Classifier):
         lambdas = self._check_lambdas(lam)
         X = self._new_rows(X)
         multipliers, b = self._functions.at(lambdas)
+        b = b + self.class_offsets_
         coefficients = self._functions.coefficients
         if np.ndim(lam) == 0:
             coef = coefficients @ multipliers[0]

@@ -73,6 +73,11 @@ class LGCClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the sample of labelled rows that probabilities are fitted to, where there are more
         than 500 ("iterative": 50).
@@ -101,6 +106,8 @@ class LGCClassifier(Classifier):
         The solver used.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message, products with S and time of the solver.
     n_iter_ : int
@@ -109,9 +116,9 @@ class LGCClassifier(Classifier):
     Notes
     -----
     Weights multiply the rows of Y; only their ratios matter. ``decision_function`` returns
-    ``label_distributions_``, for two classes the second column minus the first. The temperature of
-    ``predict_proba`` is fitted to labelled rows without their own label,
-    F_i - (1-α)[(I - αS)⁻¹]_ii Y_i, which is exact, as F is linear in Y.
+    ``label_distributions_``, for two classes the second column minus the first, and adds
+    ``class_offsets_``. The temperature of ``predict_proba`` is fitted to labelled rows without
+    their own label, F_i - (1-α)[(I - αS)⁻¹]_ii Y_i, which is exact, as F is linear in Y.
 
     Training rows are recognised by exact equality; of duplicate training rows with different
     values, the first counts. Since new rows are refused, scikit-learn's cross-validation cannot be
@@ -147,6 +154,7 @@ class LGCClassifier(Classifier):
     max_iter: int = 1000
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     random_state: Any = 0
     memory_limit: Any = None
 

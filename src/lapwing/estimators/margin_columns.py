@@ -183,6 +183,8 @@ def _column_ratio(
     shares = given_ratio(positive_ratio, len(targets.classes))
     if positive_ratio is None:
         return None
+    if shares is None and targets.shares is not None:
+        shares = given_ratio(targets.shares, len(targets.classes))
     runs = n_init + len(folds)
     if shares is not None:
         return np.tile(shares, runs)

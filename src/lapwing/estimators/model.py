@@ -15,7 +15,7 @@ from ..arrays.packing import expect
 from ..solvers.stopping import decisions
 from .alike import warn_if_alike
 from .base import BAD_LABELS, Model
-from .calibration import fit_temperature, probabilities
+from .calibration import class_offsets, fit_temperature, probabilities
 from .rows import Rows
 from .run import Solution
 from .targets import (
@@ -31,10 +31,12 @@ class Classifier(ClassifierMixin, Model):
     """Base of the classifiers: one column per class, one column for two classes."""
 
     classes_: np.ndarray
+    class_offsets_: np.ndarray
     temperature_: float
 
     # Set by the estimators.
     class_weight: Any
+    class_shares: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
@@ -56,14 +58,16 @@ class Classifier(ClassifierMixin, Model):
         return self._fit(*self._check(X, y, sample_weight))
 
     def _check_targets(self, rows: Rows, y: Any, sample_weight: Any) -> Targets:
-        return class_targets(
-            y, rows.X, sample_weight, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
+        return class_targets(y, rows.X, sample_weight, **self._of_labels)
 
     def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
-        return relabelled_classes(
-            self._targets, index, y, unlabeled=self.unlabeled, class_weight=self.class_weight
-        )
+        return relabelled_classes(self._targets, index, y, **self._of_labels)
+
+    @property
+    def _of_labels(self) -> dict[str, Any]:
+        """Parameters about labels and classes."""
+        names = "unlabeled", "class_weight", "class_shares"
+        return {name: getattr(self, name) for name in names}
 
     def _set_fitted(
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
@@ -71,19 +75,26 @@ class Classifier(ClassifierMixin, Model):
         """Store a fit: its solution, and other attributes.
 
         The temperature of the probabilities is fitted to the held-out values of the solution. Where
-        there are none, it is among the attributes.
+        there are none, it is among the attributes. Offsets of the classes are matched to their
+        shares, unless they are among the attributes of the solution, and are added.
         """
         assert targets.classes is not None
-        values, held_out = solution.values, solution.held_out
-        codes = values if values.ndim == 1 else decisions(values).astype(int)
-        codes = np.where(targets.labelled, targets.given, codes)
-        if held_out is not None:
+        if solution.held_out is not None:
             index = targets.index
             attributes["temperature_"] = fit_temperature(
-                held_out, targets.given[index], targets.row_weights[index]
+                solution.held_out, targets.given[index], targets.row_weights[index]
             )
         warn_if_alike(rows.X, targets, solution)
-        attributes |= {"classes_": targets.classes, "transduction_": targets.classes[codes]}
+        offsets = solution.attributes.get("class_offsets_")
+        if offsets is None:
+            offsets = class_offsets(solution.values, targets, attributes["temperature_"])
+        if targets.shares is not None:
+            solution = solution.shifted(offsets)
+        values = solution.values
+        codes = values if values.ndim == 1 else decisions(values).astype(int)
+        codes = np.where(targets.labelled, targets.given, codes)
+        attributes |= {"classes_": targets.classes, "class_offsets_": offsets}
+        attributes["transduction_"] = targets.classes[codes]
         return super()._set_fitted(rows, targets, solution, **attributes)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -131,6 +142,7 @@ class Classifier(ClassifierMixin, Model):
         what = "its classes or its temperature are not valid"
         expect(classes.ndim == 1 and len(classes) > 1, what)
         expect(bool(np.all(classes[:-1] < classes[1:])) and 0.0 < self.temperature_ < np.inf, what)
+        expect(self.class_offsets_.shape == (targets.n_columns,), what)
         expect(targets.given.dtype.kind == "i" and targets.given.max() < len(classes), BAD_LABELS)
         expect(np.array_equal(classes, np.asarray(targets.classes)), BAD_LABELS)
         expect(bool(np.isin(self.transduction_, classes).all()), BAD_LABELS)

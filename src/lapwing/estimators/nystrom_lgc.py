@@ -62,6 +62,11 @@ class NystromLGCClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the landmarks.
     memory_limit : int, str or None, default=None
@@ -84,6 +89,8 @@ class NystromLGCClassifier(Classifier):
         The kernel, with the value of ``gamma``.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message, passes over the rows and time of the solver.
     n_iter_ : int
@@ -127,6 +134,7 @@ class NystromLGCClassifier(Classifier):
     class_prior: Any = None
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     random_state: Any = 0
     memory_limit: float | str | None = None
 

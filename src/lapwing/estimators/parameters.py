@@ -30,6 +30,8 @@ _WIDTHS = (ORDINARY[0] ** 2, ORDINARY[1] ** 2)
 _SMALL, _LARGE = (0.0, ORDINARY[1]), (ORDINARY[0], np.inf)
 #: Sizes of what has those of the data: the fit compares it with them.
 _ANY = (0.0, np.inf)
+#: By how much shares of classes may miss the sum of 1, as users round them.
+_SHARE_ROUNDING = 0.02
 
 
 def check_parameters(model: Any) -> None:
@@ -188,6 +190,29 @@ def check_class_weight(name: str, value: Any) -> None:
         check_not_negative_in_units(f"{name}[{label!r}]", weight)
 
 
+def check_class_shares(name: str, value: Any) -> None:
+    """Refuse what is neither "labels" nor positive shares that add up to one."""
+    if is_word(value, "labels"):
+        return
+    if not (isinstance(value, dict) and value):
+        raise ValueError(
+            f"{name} must be None, 'labels' or a dict that gives each class its share of the "
+            f"unlabelled rows, got {value!r}"
+        )
+    for label, share in value.items():
+        if not finite_number(share) > 0:
+            raise ValueError(
+                f"{name}[{label!r}] must be positive and finite, got {share!r}: give a class that "
+                "is rare a small share"
+            )
+    total = sum(map(finite_number, value.values()))
+    if not abs(total - 1.0) <= _SHARE_ROUNDING:
+        raise ValueError(
+            f"the shares of {name} must add up to 1, and their sum is {total:.6g}: give each class "
+            "its part of the unlabelled rows, such as 0.9 and 0.1, not per cent or counts"
+        )
+
+
 def check_memory_limit(name: str, value: Any) -> None:
     """Refuse what is neither a number of bytes nor a text such as "8GB"."""
     if isinstance(value, str):
@@ -247,6 +272,7 @@ _SHARED: dict[str, Check] = {
     **dict.fromkeys(("n_prototypes",), check_count),
     **dict.fromkeys(("fit_intercept", "normalize_rows", "warm_start"), check_flag),
     "callback": check_callable,
+    "class_shares": check_class_shares,
     "class_weight": check_class_weight,
     "coef0": check_finite,
     "cv": check_folds,

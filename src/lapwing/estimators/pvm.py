@@ -261,9 +261,9 @@ def _warn_of_islands(
 
 
 def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targets) -> np.ndarray:
-    """Return the class codes of all rows, or their predicted targets."""
+    """Return the class codes of all rows; their values for quantities or known class shares."""
     tile = tile_rows(len(predictor.coef))
-    if targets.classes is None:
+    if targets.classes is None or targets.shares is not None:
         return targets.restored(blocks.map("targets", predictor.of_tile, tile))
 
     def codes(X: Any) -> np.ndarray:

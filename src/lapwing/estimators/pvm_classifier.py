@@ -62,6 +62,11 @@ class PVMClassifier(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
         Seed of k-means and of the sample of rows that it uses.
     verbose : int, default=0
@@ -90,6 +95,8 @@ class PVMClassifier(Classifier):
         The C₁ used.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message, passes over the rows and time of the solver.
     n_iter_ : int
@@ -100,7 +107,8 @@ class PVMClassifier(Classifier):
     Cost: n·(m + k)·d operations for the similarities in each of three passes over the rows, and
     n·k·(m + k) for the products. k-means uses a random sample of 100 rows per prototype, at least
     20 000, and so do "local", "scale" and "median". Memory: about m² + k² numbers, a tile of rows
-    for each thread, and the sample. X is not copied; integers are converted to floats tile by tile.
+    for each thread, and the sample; with ``class_shares`` also the decision values of all rows. X
+    is not copied; integers are converted to floats tile by tile.
 
     Degrees of the low-rank graph may be negative for rows that are far from all prototypes: they
     are set to zero. Eigenvalues of A = HᵀSH + C₂H_uᵀH_u that are negative, or lost in rounding,
@@ -142,6 +150,7 @@ class PVMClassifier(Classifier):
     labeled_weight: float = 1.0
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     random_state: Any = 0
     verbose: int = 0
     memory_limit: float | str | None = None

@@ -49,6 +49,14 @@ class Solution:
         """Return the solution with more fitted attributes."""
         return replace(self, attributes={**self.attributes, **attributes})
 
+    def shifted(self, offsets: np.ndarray) -> Solution:
+        """Return the solution with an offset added to each column, also to its intercept."""
+        predictor = WeightedSum((self.predictor, Constant(offsets)))
+        moved = replace(self, predictor=predictor, values=self.values + offsets)
+        if "intercept_" not in self.attributes:
+            return moved
+        return moved.with_attributes(intercept_=self.attributes["intercept_"] + offsets)
+
 
 @dataclass(frozen=True)
 class WarmStart:

@@ -74,10 +74,10 @@ class S3VC(Classifier):
         Shares of λ' in the order in which they are used ("quasi-newton"); the last must be 1.
     positive_ratio : "labeled", float, array of shape (n_classes,) or None, default="labeled"
         Share of the second class among the unlabelled rows, or the share of each class;
-        "labeled" uses the shares among the labelled rows. "quasi-newton" and "cccp" fix the mean
-        of f over the unlabelled rows at 2·ratio - 1 (unless ``fit_intercept=False``), the others
-        give that share of them a positive label. None leaves it free, which often ends with all
-        rows in one class.
+        "labeled" uses ``class_shares``, or without it the shares among the labelled rows.
+        "quasi-newton" and "cccp" fix the mean of f over the unlabelled rows at 2·ratio - 1 (unless
+        ``fit_intercept=False``), the others give that share of them a positive label. None leaves
+        it free, which often ends with all rows in one class.
     n_landmarks : int, optional
         Restrict f to that many basis functions: memory and time become linear in the rows
         (except for "pca", which needs the whole Gram matrix).
@@ -89,6 +89,11 @@ class S3VC(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     n_init : int, default=1
         Number of runs, of which the one with the lowest objective is kept. All but the first give
         the rows random weights until the last stage ("cccp": in the supervised stage).
@@ -129,7 +134,7 @@ class S3VC(Classifier):
     landmarks_ : ndarray of shape (n_landmarks, d)
         Centres of k-means, where they are used.
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray
         Rows, or landmarks of k-means, with a coefficient that is not zero.
     kernel_ : Kernel or None
@@ -138,6 +143,8 @@ class S3VC(Classifier):
         The training rows, a copy; in other units if their values are extreme.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     result_ : SolverResult
         Status, message, certified gap, passes and history of the solver.
     n_iter_ : int
@@ -189,6 +196,7 @@ class S3VC(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     n_init: int = 1
     calibration_folds: int = 5
     tol: float = 1e-3

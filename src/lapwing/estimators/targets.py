@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ..arrays.row_units import ORDINARY
 from ..messages import warn
+from .class_shares import resolve_shares
 from .labels import check_new_classes, encode_classes, labelled_rows, listed
 from .rows import check_weight_range, check_weights, refuse_zero_weights
 
@@ -42,6 +43,8 @@ class Targets:
         quantities less ``level``, divided by ``scale``.
     weights : ndarray of shape (l,)
         Weights of their losses: that of the row times that of its class.
+    shares : ndarray of shape (n_classes,) or None
+        Expected shares of the classes among the unlabelled rows; None where they are not known.
     level, scale : float
         Weighted mean and standard deviation of the quantities of ``index``. The level is 0 for a
         model without an intercept, the scale is 1 if it would be 0, and classes have 0 and 1.
@@ -57,6 +60,7 @@ class Targets:
     weights: np.ndarray
     level: float = 0.0
     scale: float = 1.0
+    shares: np.ndarray | None = None
 
     def restored(self, values: np.ndarray) -> np.ndarray:
         """Return values of a solver in the units of y: level + scale·values."""
@@ -101,7 +105,13 @@ class Targets:
 
 
 def class_targets(
-    y: Any, X: Any, sample_weight: Any, *, unlabeled: Any, class_weight: Any
+    y: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    unlabeled: Any,
+    class_weight: Any,
+    class_shares: Any = None,
 ) -> Targets:
     """Return the targets of a classifier for checked rows X."""
     values, labelled = labelled_rows(y, unlabeled)
@@ -112,11 +122,15 @@ def class_targets(
     classes = encode_classes(values, labelled, unlabeled)
     given = np.full(len(values), -1)
     given[labelled] = np.searchsorted(classes, values[labelled].astype(classes.dtype))
-    return _coded_targets(classes, given, row_weights, class_weight)
+    return _coded_targets(classes, given, row_weights, class_weight, class_shares)
 
 
 def _coded_targets(
-    classes: np.ndarray, given: np.ndarray, row_weights: np.ndarray, class_weight: Any
+    classes: np.ndarray,
+    given: np.ndarray,
+    row_weights: np.ndarray,
+    class_weight: Any,
+    class_shares: Any,
 ) -> Targets:
     """Return the targets of class codes, −1 for unlabelled rows; every class has a labelled row."""
     labelled = given >= 0
@@ -133,7 +147,9 @@ def _coded_targets(
         )
     signs = np.where(given[index][:, None] == np.arange(len(classes)), 1.0, -1.0)
     signs = signs[:, 1:] if len(classes) == 2 else signs
-    return Targets(classes, given, row_weights, index, signs, weights)
+    counts = np.bincount(given[index], minlength=len(classes))
+    shares = resolve_shares(class_shares, classes, counts)
+    return Targets(classes, given, row_weights, index, signs, weights, shares=shares)
 
 
 def quantity_targets(
@@ -234,11 +250,18 @@ def relabelled_quantities(
 
 
 def relabelled_classes(
-    targets: Targets, index: Any, y: Any, *, unlabeled: Any, class_weight: Any
+    targets: Targets,
+    index: Any,
+    y: Any,
+    *,
+    unlabeled: Any,
+    class_weight: Any,
+    class_shares: Any = None,
 ) -> Targets:
     """Return the targets of a classifier after some rows were given other labels, or none.
 
-    The parameters are those of `relabelled_quantities`, and ``class_weight`` of the estimator.
+    The parameters are those of `relabelled_quantities`, and ``class_weight`` and ``class_shares``
+    of the estimator.
     """
     assert targets.classes is not None
     rows, given = _row_numbers(index, len(targets.given)), targets.given.copy()
@@ -257,7 +280,7 @@ def relabelled_classes(
             "classifier needs labelled rows of at least two classes"
         )
     given[given >= 0] = np.searchsorted(used, given[given >= 0])
-    return _coded_targets(classes[used], given, targets.row_weights, class_weight)
+    return _coded_targets(classes[used], given, targets.row_weights, class_weight, class_shares)
 
 
 def _column(y: Any) -> Any:

@@ -45,6 +45,11 @@ class LapRLSClassifierCV(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     cv : int, splitter, iterable or None, default=None
         None is leave-one-out, exact and in closed form (balanced class weights are those of all
         labels). Otherwise folds over the labelled rows: a splitter gets these rows alone; pairs
@@ -77,6 +82,8 @@ class LapRLSClassifierCV(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     cv_results_ : dict of arrays
         The table of scikit-learn's `GridSearchCV`, without times; ``mean_test_loss`` breaks ties.
         Leave-one-out in closed form has one split, with all rows together.
@@ -93,7 +100,7 @@ class LapRLSClassifierCV(Classifier):
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
     graph_ : KNNGraph
@@ -133,6 +140,7 @@ class LapRLSClassifierCV(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     cv: Any = None
     scoring: Any = None
     n_landmarks: int | None = None

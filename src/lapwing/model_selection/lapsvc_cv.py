@@ -48,6 +48,11 @@ class LapSVCCV(Classifier):
         Marker of unlabelled rows in y; None, NaN and pd.NA always count as unlabelled.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the labelled rows.
+    class_shares : dict, "labels" or None, default=None
+        Shares of the classes among the unlabelled rows, by class; of all rows, if all are labelled.
+        Decision values get an offset per class, with which the mean probabilities of these rows are
+        the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
+        for labels that are a random sample. None adds no offsets.
     cv : int, splitter, iterable or None, default=None
         Folds over the labelled rows; None is 5 stratified folds. A splitter gets the labelled rows
         alone; pairs (train, test) of an iterable are indices of rows of X. Where no class has two
@@ -79,6 +84,8 @@ class LapSVCCV(Classifier):
         The fitted function; ``predictor_.values(X)`` are the decision values.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
+    class_offsets_ : ndarray of shape (n_columns,)
+        What ``class_shares`` has added to the decision values; zeros without it.
     cv_results_ : dict of arrays
         The table of scikit-learn's `GridSearchCV`, without times; ``mean_test_loss`` breaks ties.
         Leave-one-out in closed form has one split, with all rows together.
@@ -95,7 +102,7 @@ class LapSVCCV(Classifier):
     coef_ : ndarray of shape (n_columns, d)
         Weights of the columns (linear and cosine kernels only).
     intercept_ : ndarray of shape (n_columns,)
-        Intercepts.
+        Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
     graph_ : KNNGraph
@@ -139,6 +146,7 @@ class LapSVCCV(Classifier):
     fit_intercept: bool = True
     unlabeled: Any = -1
     class_weight: Any = None
+    class_shares: Any = None
     cv: Any = None
     scoring: Any = None
     n_landmarks: int | None = None
