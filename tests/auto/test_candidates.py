@@ -125,9 +125,8 @@ def test_margin_is_s3vc():
     values, function = family.fit({"width": 2.0, "reg": 1e-3}, labels)
     marks = np.full(80, -1)
     marks[:8] = y[:8]
-    counts = np.bincount(y[:8]) + 1.0
     gamma = 2.0 * family.median_gamma
-    same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=counts / counts.sum(), random_state=0)
+    same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=0.5, random_state=0)
     assert np.allclose(values[:, 0], same.fit(X, marks).decision_function(X))
     assert np.array_equal(function.values(X), values)
 
@@ -199,6 +198,21 @@ def test_margin_without_unlabelled_rows_is_supervised(data):
             X, labels.codes, sample_weight=labels.weights
         )
     np.testing.assert_allclose(values, model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("many", [0, 1])
+def test_margin_with_many_labels_of_one_class(many):
+    """Numbers of labels are not taken for shares of the classes."""
+    X, y = make_blobs(300, centers=[[-2.0, 0.0], [2.0, 0.0]], random_state=0)
+    X = learn_scaling(X).apply(X)
+    index = np.r_[np.flatnonzero(y == many)[:40], np.flatnonzero(y != many)[:2]]
+    index.sort()
+    targets = np.where(y[index] == 1, 1.0, -1.0)[:, None]
+    labels = Labels(index, targets, np.ones(len(index)), y[index])
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
+    for settings in SETTINGS["margin"]:
+        values, _ = family.fit(settings, labels)
+        assert np.mean((values[:, 0] > 0) == y) > 0.93
 
 
 def test_margin_without_folds_has_no_values(data):

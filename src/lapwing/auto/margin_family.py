@@ -130,10 +130,14 @@ class Columns:
 
 
 def expected_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the shares of the classes among unlabelled rows, from labels; zero without any."""
-    counts = np.bincount(codes, minlength=n_classes)
-    shares = np.where(counts > 0, counts + 1.0, 0.0)
-    return shares / shares.sum()
+    """Return the shares of the classes among unlabelled rows: the same for each that has a label.
+
+    Numbers of labels say how rows were chosen for labelling, and often nothing about the shares.
+    """
+    shares = np.zeros(n_classes)
+    present = np.unique(codes)
+    shares[present] = 1.0 / len(present)
+    return shares
 
 
 def solve(
