@@ -136,9 +136,8 @@ def test_margin_is_s3vc():
     values, function = family.fit({"width": 2.0, "reg": 1e-3}, labels)
     marks = np.full(80, -1)
     marks[:8] = y[:8]
-    counts = np.bincount(y[:8]) + 1.0
     gamma = 2.0 * family.median_gamma
-    same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=counts / counts.sum(), random_state=0)
+    same = S3VC("rbf", gamma=gamma, reg=1e-3, positive_ratio=0.5, random_state=0)
     assert np.allclose(values[:, 0], same.fit(X, marks).decision_function(X))
     assert np.array_equal(function.values(X), values)
 
@@ -170,6 +169,67 @@ def test_margin_where_a_class_has_no_label(missing):
         others = y != missing
         assert np.mean(values.argmax(axis=1)[others] == y[others]) > 0.95
         assert np.array_equal(function.values(X), values)
+
+
+@pytest.mark.parametrize("columns", [64, 4, 1])
+def test_margin_folds_in_one_block_are_fits_of_s3vc(data, monkeypatch, columns):
+    monkeypatch.setattr("lapwing.plan.default._MARGIN_COLUMNS", columns)
+    X, _, labels = data
+    family, sample = MarginFamily(X, resolve_gamma("median", X), 0), np.arange(100, 140)
+    folds = make_folds(labels.codes, len(labels.index), 0)[:4]
+    for setting in family.candidates(labels, sample):
+        linear = setting.settings["width"] is None
+        found = setting.values_of_folds(labels, folds)
+        assert len(found) == len(folds)
+        for (train, test), (held_out, on_sample) in zip(folds, found, strict=True):
+            used = labels.take(train)
+            marks, weights = np.full(len(X), -1), np.ones(len(X))
+            marks[used.index], weights[used.index] = used.codes, used.weights
+            model = S3VC(
+                "linear" if linear else "rbf",
+                gamma=1.0 if linear else setting.settings["width"] * family.median_gamma,
+                reg=setting.settings["reg"],
+                positive_ratio=np.full(3, 1 / 3),
+                calibration_folds=0,
+            ).fit(X, marks, sample_weight=weights)
+            values = model.decision_function(X)
+            np.testing.assert_allclose(held_out, values[labels.index[test]], atol=1e-5)
+            np.testing.assert_allclose(on_sample, values[sample], atol=1e-5)
+
+
+def test_margin_without_unlabelled_rows_is_supervised(data):
+    X, _, labels = data
+    X = X[labels.index]
+    labels = Labels(np.arange(len(X)), labels.targets, labels.weights, labels.codes)
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
+    values, _ = family.fit({"width": 2.0, "reg": 1e-3}, labels)
+    gamma = 2.0 * family.median_gamma
+    with pytest.warns(UserWarning, match="no row is unlabelled"):
+        model = S3VC("rbf", gamma=gamma, reg=1e-3, calibration_folds=0).fit(
+            X, labels.codes, sample_weight=labels.weights
+        )
+    np.testing.assert_allclose(values, model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("many", [0, 1])
+def test_margin_with_many_labels_of_one_class(many):
+    """Numbers of labels are not taken for shares of the classes."""
+    X, y = make_blobs(300, centers=[[-2.0, 0.0], [2.0, 0.0]], random_state=0)
+    X = learn_scaling(X).apply(X)
+    index = np.r_[np.flatnonzero(y == many)[:40], np.flatnonzero(y != many)[:2]]
+    index.sort()
+    targets = np.where(y[index] == 1, 1.0, -1.0)[:, None]
+    labels = Labels(index, targets, np.ones(len(index)), y[index])
+    family = MarginFamily(X, resolve_gamma("median", X), 0)
+    for settings in SETTINGS["margin"]:
+        values, _ = family.fit(settings, labels)
+        assert np.mean((values[:, 0] > 0) == y) > 0.93
+
+
+def test_margin_without_folds_has_no_values(data):
+    X, _, labels = data
+    for setting in MarginFamily(X, 1.0, 0).candidates(labels, np.arange(100, 140)):
+        assert setting.values_of_folds(labels, []) == []
 
 
 @pytest.mark.parametrize("name", ["supervised", "manifold", "graph"])

@@ -4,24 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from helpers.data import fit_quietly
+from helpers.data import fit_quietly, unbalanced
 from lapwing import SemiSupervisedClassifier
-from lapwing.auto import margin_family
 from lapwing.auto.class_notes import _are_far, class_notes
 from lapwing.auto.labels import Labels
-from lapwing.auto.setup import MARGIN
+from lapwing.auto.margin_family import Columns
 from lapwing.estimators.targets import class_targets
-
-
-def unbalanced(n=400, rare=0.1, gap=3.0, per_class=8, seed=0):
-    """Two Gaussian clouds, of which the second is rare, with equally many labels of both."""
-    rng = np.random.default_rng(seed)
-    truth = (rng.random(n) < rare).astype(int)
-    X = rng.normal(size=(n, 2)) + gap * truth[:, None] * [1.0, 0.0]
-    y = np.full(n, -1)
-    for code in (0, 1):
-        y[rng.permutation(np.flatnonzero(truth == code))[:per_class]] = code
-    return X, y, truth
 
 
 def notes(labels, predicted, class_shares=None, names=("no", "yes", "maybe")):
@@ -135,7 +123,7 @@ def test_all_that_the_default_says_is_consistent(method):
 
 
 def test_notes_follow_added_labels():
-    X, y, truth = unbalanced()
+    X, y, truth = unbalanced(gap=4.0)
     model = fit_quietly(SemiSupervisedClassifier(), X, y)
     assert "differ from those among the labels" in model.report_.warnings[0]
     for text in (str(model.report_), model.report_._repr_html_()):
@@ -145,37 +133,30 @@ def test_notes_follow_added_labels():
     assert not any("class_shares" in note for note in model.report_.warnings)
 
 
-def test_the_margin_family_has_the_shares_as_its_ratio(monkeypatch):
-    X, y, _ = unbalanced(80)
-    seen = []
-
-    class Recorded(margin_family.S3VC):
-        def fit(self, X, y, sample_weight=None):
-            seen.append(np.asarray(self.positive_ratio))
-            return super().fit(X, y, sample_weight)
-
-    monkeypatch.setattr(margin_family, "S3VC", Recorded)
-    fit_quietly(SemiSupervisedClassifier("margin", class_shares={0: 0.8, 1: 0.2}), X, y)
-    np.testing.assert_allclose(seen, np.tile([0.8, 0.2], (len(seen), 1)), rtol=1e-12)
-    seen.clear()
-    fit_quietly(SemiSupervisedClassifier("margin"), X, y)
-    np.testing.assert_allclose(seen[-1], [0.5, 0.5], rtol=1e-12)
-
-
-def test_a_fold_without_a_class_has_the_shares_of_the_others(monkeypatch):
-    X, y, _ = unbalanced(80)
-    model = fit_quietly(SemiSupervisedClassifier("margin", class_shares="labels"), X, y)
-    family = model._setup.families[MARGIN]
-    codes = np.array([0, 0, 1, 1])
+def ratios(codes, shares):
+    """Expected shares of three classes in one column each, for labels with these codes."""
+    codes = np.array(codes)
     signs = np.where(codes[:, None] == np.arange(3), 1.0, -1.0)
-    labels = Labels(np.arange(4), signs, np.ones(4), codes, np.array([0.6, 0.2, 0.2]))
-    seen = []
+    known = None if shares is None else np.array(shares)
+    labels = Labels(np.arange(len(codes)), signs, np.ones(len(codes)), codes, shares=known)
+    return Columns.of(labels, [np.arange(len(codes))]).ratio
 
-    class Recorded(margin_family.S3VC):
-        def fit(self, X, y, sample_weight=None):
-            seen.append(np.asarray(self.positive_ratio))
-            return super().fit(X, y, sample_weight)
 
-    monkeypatch.setattr(margin_family, "S3VC", Recorded)
-    family.fit_some({"width": None, "reg": 0.01}, labels, slice(None))
-    np.testing.assert_allclose(seen, [[0.75, 0.25]], rtol=1e-12)
+def test_the_margin_family_has_the_shares_as_its_ratio():
+    np.testing.assert_allclose(ratios([0, 0, 1, 2], [0.6, 0.3, 0.1]), [0.6, 0.3, 0.1])
+    np.testing.assert_allclose(ratios([0, 0, 1, 2], None), [1 / 3] * 3)
+
+
+def test_a_fold_without_a_class_has_the_shares_of_the_others():
+    np.testing.assert_allclose(ratios([0, 0, 1, 1], [0.6, 0.2, 0.2]), [0.75, 0.25, 0.0])
+
+
+def test_the_margin_family_follows_the_shares():
+    X, y, _ = unbalanced(80)
+    found = [
+        fit_quietly(SemiSupervisedClassifier("margin", class_shares={0: 1 - p, 1: p}), X, y)
+        for p in (0.1, 0.5)
+    ]
+    rare, even = (np.mean(model.transduction_[y < 0] == 1) for model in found)
+    assert rare < 0.25
+    assert even > 0.35

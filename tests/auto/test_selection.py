@@ -167,8 +167,8 @@ def test_slow_settings_see_the_first_folds_that_hold_out_every_label(counts, mod
     class Setting:
         family, settings = "margin", {}
 
-        def fold_values(self, labels, train, test):
-            return labels.targets[test], np.zeros((3, 1))
+        def values_of_folds(self, labels, folds):
+            return [(labels.targets[test], np.zeros((3, 1))) for _, test in folds]
 
     quick, slow = next(folds.run([Setting()])), next(folds.run([Setting()], slow=True))
     assert len(quick.on_sample) == 10

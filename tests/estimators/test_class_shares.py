@@ -9,22 +9,11 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.model_selection import GridSearchCV
 
 import lapwing
-from helpers.data import fit_quietly
+from helpers.data import fit_quietly, unbalanced
 from lapwing import S3VC, LabeledKFold, LapSVC, LapSVCPath, PVMClassifier
 from lapwing.estimators.calibration import class_offsets, match_shares, probabilities
 from lapwing.estimators.class_shares import resolve_shares
 from lapwing.estimators.targets import class_targets
-
-
-def unbalanced(n=400, rare=0.1, gap=3.0, per_class=5, seed=0):
-    """Two Gaussian clouds, of which the second is rare, with equally many labels of both."""
-    rng = np.random.default_rng(seed)
-    truth = (rng.random(n) < rare).astype(int)
-    X = rng.normal(size=(n, 2)) + gap * truth[:, None] * [1.0, 0.0]
-    y = np.full(n, -1)
-    for code in (0, 1):
-        y[rng.permutation(np.flatnonzero(truth == code))[:per_class]] = code
-    return X, y, truth
 
 
 # ---------------------------------------------------------------- the convex problem
@@ -129,13 +118,13 @@ BAD = {
 
 @pytest.mark.parametrize(("shares", "message"), BAD.values(), ids=BAD)
 def test_bad_shares_are_refused(shares, message):
-    X, y, _ = unbalanced(60)
+    X, y, _ = unbalanced(60, per_class=5)
     with pytest.raises(ValueError, match=message):
         LapSVC(class_shares=shares).fit(X, y)
 
 
 def test_a_class_without_weight_is_refused():
-    X, y, _ = unbalanced(60)
+    X, y, _ = unbalanced(60, per_class=5)
     with pytest.raises(ValueError, match=r"a labelled row of positive weight of each class, .* 2:"):
         LapSVC(class_shares="labels").fit(
             np.vstack([X, X[:1]]), np.append(y, 2), sample_weight=np.append(np.ones(60), 0.0)
@@ -146,7 +135,7 @@ def test_a_class_without_weight_is_refused():
 
 
 def test_offsets_are_part_of_the_intercept():
-    X, y, _ = unbalanced()
+    X, y, _ = unbalanced(per_class=5)
     for model in (LapSVC(kernel="linear"), S3VC(), LapSVCPath(kernel="linear")):
         model = fit_quietly(model.set_params(class_shares={0: 0.9, 1: 0.1}), X, y)
         np.testing.assert_allclose(
@@ -155,7 +144,7 @@ def test_offsets_are_part_of_the_intercept():
 
 
 def test_a_path_has_the_same_offsets_for_every_lambda():
-    X, y, _ = unbalanced(80)
+    X, y, _ = unbalanced(80, per_class=5)
     plain = LapSVCPath().fit(X, y)
     model = LapSVCPath(class_shares={0: 0.8, 1: 0.2}).fit(X, y)
     assert model.class_offsets_ != 0.0
@@ -168,7 +157,7 @@ def test_a_path_has_the_same_offsets_for_every_lambda():
 
 
 def test_prototypes_of_blocks_match_the_shares():
-    X, y, _ = unbalanced()
+    X, y, _ = unbalanced(per_class=5)
     shares = {0: 0.85, 1: 0.15}
     model = PVMClassifier(n_prototypes=20, class_shares=shares)
     model.fit_blocks([(X[:200], y[:200]), (X[200:], y[200:])])
@@ -178,7 +167,7 @@ def test_prototypes_of_blocks_match_the_shares():
 
 
 def test_the_ratio_of_the_margin_is_the_given_share_unless_it_is_given_itself():
-    X, y, _ = unbalanced()
+    X, y, _ = unbalanced(per_class=5)
     model = S3VC(class_shares={0: 0.9, 1: 0.1})
     assert fit_quietly(model, X, y).positive_ratio_ == pytest.approx([0.1])
     np.testing.assert_allclose(model.predict_proba(X[y < 0]).mean(axis=0)[1], 0.1, atol=1e-8)
@@ -191,7 +180,7 @@ def test_the_ratio_of_the_margin_is_the_given_share_unless_it_is_given_itself():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_known_shares_help_where_labels_are_balanced(seed):
-    X, y, truth = unbalanced(gap=2.5, seed=seed)
+    X, y, truth = unbalanced(gap=2.5, per_class=5, seed=seed)
     rest = y < 0
 
     def accuracy(shares):
@@ -202,7 +191,7 @@ def test_known_shares_help_where_labels_are_balanced(seed):
 
 
 def test_a_search_over_shares():
-    X, y, _ = unbalanced(120)
+    X, y, _ = unbalanced(120, per_class=5)
     choices = [None, "labels", {0: 0.9, 1: 0.1}]
     search = GridSearchCV(LapSVC(), {"class_shares": choices}, cv=LabeledKFold(2))
     search.fit(X, y)
@@ -213,7 +202,7 @@ def test_a_search_over_shares():
 
 
 def test_classes_may_be_numbers_of_numpy(tmp_path):
-    X, y, _ = unbalanced(60)
+    X, y, _ = unbalanced(60, per_class=5)
     classes, shares = np.unique(y[y >= 0]), np.array([0.75, 0.25])
     model = LapSVC(class_shares=dict(zip(classes, shares, strict=True))).fit(X, y)
     expected = LapSVC(class_shares={0: 0.75, 1: 0.25}).fit(X, y)

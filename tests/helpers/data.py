@@ -50,3 +50,14 @@ def fit_quietly(model, X, y, **arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y, **arguments)
+
+
+def unbalanced(n=400, rare=0.1, gap=3.0, per_class=8, seed=0):
+    """Two Gaussian clouds, of which the second is rare, with equally many labels of both."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < rare).astype(int)
+    X = rng.normal(size=(n, 2)) + gap * truth[:, None] * [1.0, 0.0]
+    y = np.full(n, -1)
+    for code in (0, 1):
+        y[rng.permutation(np.flatnonzero(truth == code))[:per_class]] = code
+    return X, y, truth

@@ -3,8 +3,9 @@
 import pytest
 
 from lapwing.kernels.functions import GaussianKernel, LinearKernel
-from lapwing.plan.default import plan_default
+from lapwing.plan.default import MARGIN_WORK, margin_columns, plan_default
 from lapwing.plan.manifold import plan_manifold
+from lapwing.solvers.lbfgs import lbfgs_bytes
 from lapwing.solvers.methods import Sizes
 
 GAUSS, LINEAR = GaussianKernel(1.0), LinearKernel()
@@ -57,13 +58,29 @@ def test_families_of_the_default_that_have_room():
         assert made.n_bytes <= made.budget
         return made.manifold_fits, made.margin_fits
 
-    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 24 MB.
+    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 8 MB, and the
+    # solver of the margin family 64 MB.
     assert fitting("250MB") == (True, True)
     assert fitting("200MB") == (False, True)
     assert fitting("50MB") == (False, False)
     assert fitting("200MB", points=100) == (True, True)
-    assert fitting("250MB", margin=3000) == (True, False)
+    assert fitting("150MB", points=100, margin=1000) == (True, True)
+    assert fitting("150MB", points=100, margin=3000) == (True, False)
     assert fitting("200MB", n=20_000, points=100) == (True, True)
+
+
+@pytest.mark.parametrize("n_rows", [10, 1_000, 3_000])
+@pytest.mark.parametrize("n_coordinates", [5, 6_000, 50_000])
+def test_blocks_of_the_margin_family_keep_to_their_memory(n_rows, n_coordinates):
+    columns = margin_columns(n_rows, n_coordinates)
+    assert 1 <= columns <= 64
+    assert lbfgs_bytes(n_rows, n_coordinates, columns) <= MARGIN_WORK
+    if columns < 64:
+        assert lbfgs_bytes(n_rows, n_coordinates, columns + 1) > MARGIN_WORK
+
+
+def test_one_column_of_the_margin_family_is_always_solved():
+    assert margin_columns(3_000, 10**7) == 1
 
 
 def test_a_default_without_room_for_its_graph_is_refused():

@@ -721,3 +721,63 @@ def test_losses_of_unlabelled_rows_against_finite_differences(kind):
     step = 1e-6
     change = (loss(f + step, columns)[0] - loss(f - step, columns)[0]) / (2 * step)
     np.testing.assert_allclose(loss(f, columns)[1], change, atol=1e-6)
+
+
+# ---------------------------------------------------------------- labels of each column
+
+
+@every_method
+@pytest.mark.parametrize("kind", ["linear", "kernel"])
+def test_columns_with_labels_of_their_own_are_separate_problems(method, kind):
+    """A row with a label in one column is an unlabelled row of another one."""
+    X, sides = clusters(n=40, n_labelled=8, gap=1.5, seed=3)
+    labels = [np.arange(8), np.arange(6), np.array([0, 1, 5, 6, 7])]
+    ratio, reg, c = np.array([0.5, 0.4, 0.6]), np.array([0.05, 0.1, 0.02]), len(labels)
+    space = LinearSpace(X) if kind == "linear" else KernelSpace(DenseOperator(gaussian(X, X)))
+
+    def problem(columns):
+        weights = np.zeros((8, len(columns)))
+        for j, column in enumerate(columns):
+            weights[labels[column], j] = 1.0 / len(labels[column])
+        unlabelled = np.ones((40, len(columns)))
+        unlabelled[:8] = weights == 0.0
+        unlabelled /= unlabelled.sum(axis=0)
+        return MarginProblem(
+            space=AffineSpace(space, unlabelled, 2.0 * ratio[columns] - 1.0),
+            labelled=np.arange(8),
+            unlabelled=np.arange(40),
+            targets=np.repeat(sides[:8, None], len(columns), axis=1),
+            labelled_weights=weights,
+            unlabelled_weights=unlabelled,
+            reg=reg[columns],
+            reg_unlabeled=np.full(len(columns), 0.5),
+            positive_ratio=ratio[columns],
+        )
+
+    *_, together = METHODS[method](problem(np.arange(c)))
+    for j, own in enumerate(labels):
+        others = np.setdiff1d(np.arange(40), own)
+        balance = np.zeros(40)
+        balance[others] = 1.0 / len(others)
+        alone = MarginProblem(  # only rows that count in this column are listed
+            space=AffineSpace(space, balance, 2.0 * ratio[[j]] - 1.0),
+            labelled=own,
+            unlabelled=others,
+            targets=sides[own, None],
+            labelled_weights=np.full((len(own), 1), 1.0 / len(own)),
+            unlabelled_weights=np.full((len(others), 1), 1.0 / len(others)),
+            reg=reg[[j]],
+            reg_unlabeled=np.array([0.5]),
+            positive_ratio=ratio[[j]],
+        )
+        *_, single = METHODS[method](alone)
+        np.testing.assert_allclose(
+            together.minimum.values[:, j], single.minimum.values[:, 0], atol=1e-5
+        )
+        # A block is cooled until all its columns are cold, up to the entropy that counts as none.
+        rtol = 1e-6 if method == "annealing" else 1e-8
+        np.testing.assert_allclose(
+            together.minimum.objective[j], single.minimum.objective[0], rtol=rtol
+        )
+        mean = together.minimum.values[others, j].mean()
+        assert mean == pytest.approx(2.0 * ratio[j] - 1.0, abs=1e-10)

@@ -128,6 +128,33 @@ def test_fixed_mean_is_the_level_of_the_column(kind):
     )
 
 
+@every_kind
+@pytest.mark.parametrize("level", [LEVEL, None])
+def test_columns_with_weights_of_their_own_are_those_of_separate_spaces(kind, level):
+    rng = np.random.default_rng(9)
+    space, *_ = make(kind)
+    balance = rng.random((N, 3)) / 10
+    balance[:8, 1] = 0.0
+    balance /= balance.sum(axis=0)
+    full = AffineSpace(space, balance, level)
+    vectors = full.vectors(rng.normal(size=(space.n_coef, 3)), rng.normal(size=3))
+    row_gradient = rng.normal(size=(N, 3))
+    values, gradient = full.values(vectors), full.gradient(row_gradient)
+    coef, intercept = full.coef_and_intercept(vectors, np.arange(3))
+    some = full.of_columns(np.array([2, 0]))
+    np.testing.assert_array_equal(some.values(vectors[:, [2, 0]]), values[:, [2, 0]])
+    for j in range(3):
+        one = AffineSpace(space, balance[:, j], None if level is None else level[[j]])
+        own = vectors[:, [j]]
+        np.testing.assert_allclose(one.values(own)[:, 0], values[:, j], atol=1e-12)
+        one_gradient = one.gradient(row_gradient[:, [j]])
+        np.testing.assert_allclose(one_gradient[:, 0], gradient[:, j], atol=1e-12)
+        one_coef, one_intercept = one.coef_and_intercept(own, np.array([0]))
+        np.testing.assert_array_equal(one_coef[:, 0], coef[:, j])
+        np.testing.assert_allclose(one_intercept[0], intercept[j], atol=1e-12)
+        np.testing.assert_allclose(one.vectors(one_coef, one_intercept), own, atol=1e-12)
+
+
 @every_constant
 def test_sparse_rows_give_the_same_vectors_and_stay_sparse(constant, monkeypatch):
     def refuse(*_args, **_kwargs):

@@ -1,6 +1,6 @@
 """The families of candidates: their names, what they try, and settings linear in the labels.
 
-A family yields the settings that it tries, each with a method ``fold_values``, by
+A family yields the settings that it tries, each with a method ``values_of_folds``, by
 ``candidates(labels, sample)``, and fits one of them by ``fit(settings, labels)``. If a setting is
 linear in the labels, a `Reduction` gives the solution for any labels, so that folds and classes
 cost only small linear systems. No family knows a score.
@@ -10,6 +10,7 @@ Notation: l labels, h of them held out, c columns, s rows of the sample.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from .labels import SUBSETS, Labels
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
 FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
 
+#: Indices among the labels: those to learn from, and those held out.
+Fold = tuple[np.ndarray, np.ndarray]
 #: Values on held-out labels, shape (h, c), and on the sample, shape (s, c).
 FoldValues = tuple[np.ndarray, np.ndarray]
 
@@ -111,8 +114,11 @@ class LinearSetting:
         R, t = self.reduction.R[np.ix_(index, index)], self.reduction.t[index]
         return replace(self, reduction=replace(self.reduction, R=R, t=t))
 
-    def fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
-        """Return what a model of some labels predicts for held-out ones and for the sample."""
+    def values_of_folds(self, labels: Labels, folds: Sequence[Fold]) -> list[FoldValues]:
+        """Return what a model of each fold predicts for held-out labels and for the sample."""
+        return [self._fold_values(labels, train, test) for train, test in folds]
+
+    def _fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
         c, b = self.of(train).solve(labels.take(train))
         R, t, A = self.reduction.R, self.reduction.t, self.on_sample
         held_out = R[np.ix_(test, train)] @ c + np.outer(t[test], b)

@@ -1,22 +1,30 @@
 """Candidates by margin: semi-supervised support vector machines.
 
-They are not convex and not linear in the labels, so they are fitted again for each fold.
+They are not convex and not linear in the labels, so every fold is a fit of its own. The classes of
+all folds are columns of one block, which share the products with the rows.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..estimators import S3VC
+from ..estimators.margin import margin_stages
+from ..kernels.gram import gram_operator
+from ..plan.default import MARGIN_WORK, margin_columns
+from ..solvers.lbfgs import affordable_memory
+from ..solvers.s3vm import MarginProblem
 from ..solvers.stopping import decisions
+from ..spaces.affine import AffineSpace
+from ..spaces.kernel_space import KernelSpace, LinearSpace, Space
 from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
-from .candidate_settings import MARGIN, SETTINGS, FoldValues, kernel_of_width
+from .candidate_settings import MARGIN, SETTINGS, Fold, FoldValues, kernel_of_width
 from .labels import Labels
 
 
@@ -47,45 +55,123 @@ class MarginFamily:
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
         """Fit one setting to labels; return the values on all rows, and the function."""
-        function = self.fit_some(settings, labels, slice(None))
+        function = self.fit_parts(settings, labels, [np.arange(len(labels.index))])
         return function.values(self.X), function
 
-    def fit_some(
-        self, settings: dict[str, Any], labels: Labels, index: np.ndarray | slice
+    def fit_parts(
+        self, settings: dict[str, Any], labels: Labels, parts: Sequence[np.ndarray]
     ) -> Predictor:
-        """Fit one setting to some of the labels; the rows of the others count as unlabelled."""
+        """Fit one setting to parts of the labels; return one function with the columns of each.
+
+        For each part the rows of the other labels count as unlabelled. ``parts`` are indices among
+        the labels.
+        """
         X, n = self.X, self.X.shape[0]
         rows = np.arange(n)
         if n > limits.MARGIN_ROWS:
             drawn = np.random.default_rng(self.seed).choice(n, limits.MARGIN_ROWS, replace=False)
             rows = np.union1d(labels.index, drawn)
             X = X[rows]
-        used = labels.take(index)
-        classes, codes = np.unique(decisions(used.targets).astype(int), return_inverse=True)
-        y, weights = np.full(len(rows), -1), np.ones(len(rows))
-        position = np.searchsorted(rows, used.index)
-        y[position], weights[position] = codes, used.even_weights
-        ratio = np.ones(len(classes)) if used.shares is None else used.shares[classes]
-        linear = settings["width"] is None
-        model = S3VC(
-            kernel="linear" if linear else "rbf",
-            gamma=1.0 if linear else settings["width"] * self.median_gamma,
-            reg=settings["reg"],
-            positive_ratio=ratio / ratio.sum(),
-            calibration_folds=0,
-            random_state=self.seed,
-        )
-        with warnings.catch_warnings():  # a poor minimum will have a poor score
-            warnings.simplefilter("ignore")
-            model.fit(X, y, sample_weight=weights)
-        coef, intercept = (model.coef_ if linear else model.dual_coef_).T, model.intercept_
-        if coef.shape[1] < used.targets.shape[1]:
-            coef, intercept = _all_columns(coef, intercept, classes, used.targets.shape[1])
-        if linear:
-            return LinearFunction(coef, intercept)
-        points = self.X if len(rows) == n else model.X_fit_
         kernel = kernel_of_width(settings["width"], self.median_gamma)
-        return KernelExpansion(kernel, points, coef, intercept)
+        prepared = kernel.prepare(X)
+        space: Space = (
+            LinearSpace(prepared.data)
+            if kernel.is_linear
+            else KernelSpace(gram_operator(kernel, prepared, "float64"))
+        )
+        labelled, columns = np.searchsorted(rows, labels.index), Columns.of(labels, parts)
+        coef = np.zeros((space.n_coef, len(columns.ratio)))
+        intercept = np.full(len(columns.ratio), -1.0)  # of a class without labels
+        n_coordinates = space.n_coef * (2 if space.is_expansion else 1)
+        for block in columns.blocks(margin_columns(len(rows), n_coordinates)):
+            part = columns.take(block)
+            coef[:, block], intercept[block] = solve(space, labelled, part, settings["reg"])
+        if kernel.is_linear:
+            return LinearFunction(coef, intercept)
+        return KernelExpansion(kernel, X, coef, intercept)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The classes of all parts of the labels as columns, those of the first part first.
+
+    Attributes
+    ----------
+    targets, weights : ndarray of shape (l, columns)
+        ±1, and weights that sum to one in each column; zero where the part lacks the label.
+    ratio : ndarray of shape (columns,)
+        Expected share of positive rows; zero where the part has no label of the class.
+    """
+
+    targets: np.ndarray
+    weights: np.ndarray
+    ratio: np.ndarray
+
+    @classmethod
+    def of(cls, labels: Labels, parts: Sequence[np.ndarray]) -> Columns:
+        """Return the columns of parts, which are given by indices among the labels."""
+        l, c = labels.targets.shape
+        codes = decisions(labels.targets).astype(int)
+        weights, shares = np.zeros((l, len(parts))), np.zeros((len(parts), max(c, 2)))
+        for j, part in enumerate(parts):
+            weights[part, j] = labels.take(part).even_weights
+            shares[j] = expected_shares(codes[part], max(c, 2), labels.shares)
+        weights = np.repeat(weights / weights.sum(axis=0), c, axis=1)
+        return cls(np.tile(labels.targets, len(parts)), weights, shares[:, -c:].ravel())
+
+    def take(self, index: np.ndarray) -> Columns:
+        """Return some of the columns."""
+        return Columns(self.targets[:, index], self.weights[:, index], self.ratio[index])
+
+    def blocks(self, size: int) -> list[np.ndarray]:
+        """Return the columns of classes with a label as blocks of at most ``size``."""
+        index = np.flatnonzero(self.ratio)
+        return np.array_split(index, -(-len(index) // size))
+
+
+def expected_shares(codes: np.ndarray, n_classes: int, known: np.ndarray | None) -> np.ndarray:
+    """Return the shares of the classes that have a label, those that are known or equal ones.
+
+    Numbers of labels say how rows were chosen for labelling, and often nothing about the shares.
+    """
+    shares = np.zeros(n_classes)
+    present = np.unique(codes)
+    shares[present] = 1.0 if known is None else known[present]
+    return shares / shares.sum()
+
+
+def solve(
+    space: Space, labelled: np.ndarray, columns: Columns, reg: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coefficients and intercepts of an S3VC in all columns.
+
+    A row without a label in a column is an unlabelled row there. Without any it is the supervised
+    model.
+    """
+    n, size = space.gram.shape[0], len(columns.ratio)
+    unlabelled = np.ones((n, size))
+    unlabelled[labelled] = columns.weights == 0.0
+    supervised = not unlabelled.any()
+    if supervised:
+        full = AffineSpace(space, columns.weights[np.argsort(labelled), 0])
+    else:
+        unlabelled /= unlabelled.sum(axis=0)
+        full = AffineSpace(space, unlabelled, 2.0 * columns.ratio - 1.0)
+    settings = S3VC()
+    problem = MarginProblem(
+        space=full,
+        labelled=labelled,
+        unlabelled=np.arange(n),
+        targets=columns.targets,
+        labelled_weights=columns.weights,
+        unlabelled_weights=unlabelled,
+        reg=np.full(size, reg),
+        reg_unlabeled=np.full(size, settings.reg_unlabeled),
+        memory=affordable_memory(n, full.n_coordinates, size, MARGIN_WORK),
+    )
+    stages = margin_stages(settings, problem)
+    last = next(stages) if supervised else deque(stages, maxlen=1)[0]
+    return full.coef_and_intercept(last.minimum.vectors, np.arange(size))
 
 
 @dataclass(frozen=True)
@@ -108,19 +194,15 @@ class MarginSetting:
 
     family: ClassVar[str] = MARGIN
 
-    def fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
-        """Return what a model of some labels predicts for held-out ones and for the sample."""
+    def values_of_folds(self, labels: Labels, folds: Sequence[Fold]) -> list[FoldValues]:
+        """Return what a model of each fold predicts for held-out labels and for the sample."""
+        if not folds:
+            return []
         X = self.margin_family.X
-        function = self.margin_family.fit_some(self.settings, labels, train)
-        return function.values(X[labels.index[test]]), function.values(X[self.sample])
-
-
-def _all_columns(
-    coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray, n_columns: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return coefficients and intercepts with a column per class; -1 for a class without labels."""
-    if len(classes) == 2:
-        coef, intercept = np.column_stack([-coef, coef]), np.append(-intercept, intercept)
-    whole, intercepts = np.zeros((len(coef), n_columns)), np.full(n_columns, -1.0)
-    whole[:, classes], intercepts[classes] = coef, intercept
-    return whole, intercepts
+        function = self.margin_family.fit_parts(
+            self.settings, labels, [train for train, _ in folds]
+        )
+        on_labelled = np.split(function.values(X[labels.index]), len(folds), axis=1)
+        on_sample = np.split(function.values(X[self.sample]), len(folds), axis=1)
+        tests = [test for _, test in folds]
+        return [(f[test], g) for f, test, g in zip(on_labelled, tests, on_sample, strict=True)]

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..estimators.calibration import fit_temperature, probabilities
 from ..solvers.stopping import decisions
-from .candidate_settings import SUPERVISED
+from .candidate_settings import SUPERVISED, Fold
 from .labels import PRIOR, Labels, sample_probability
 
 #: Held-out labels that the agreement of fold models is worth.
@@ -42,9 +42,6 @@ LEAST_SHARE = 0.02
 FEWEST_TARGETS = 4
 #: The most folds, the least number of fold models, and that of families that are slow to fit.
 FOLDS, FOLD_MODELS, SLOW_FOLD_MODELS = 5, 10, 5
-
-#: Indices among the labels: those to learn from, and those held out.
-Fold = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ class Folds:
         folds, c = self._first_folds() if slow else self.folds, self.labels.targets.shape[1]
         start = time.perf_counter()
         for setting in settings:
-            found = [setting.fold_values(self.labels, train, test) for train, test in folds]
+            found = setting.values_of_folds(self.labels, folds)
             held_out = np.vstack([np.zeros((0, c)), *(of_test for of_test, _ in found)])
             on_sample = np.array([of_sample for _, of_sample in found])
             on_sample = on_sample.reshape(len(folds), len(self.sample), c)

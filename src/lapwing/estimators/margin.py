@@ -261,7 +261,7 @@ def margin_steps(
     if start is not None:
         before, origin = problem.values(start)[unlabelled], "last fit"
         first = decisions(before)
-    for stage in _stages(settings, problem, start):
+    for stage in margin_stages(settings, problem, start):
         minimum, best = stage.minimum, np.arange(columns.per_run)
         if stage.settled is not None:  # before the last stage restarts differ in their objectives
             best = columns.best(minimum.objective)
@@ -305,7 +305,10 @@ def _remark(supervised: bool, settled: bool, converged: bool, changed: str) -> s
     return "unlabelled rows still change class: raise reg, or lower reg_unlabeled"
 
 
-def _stages(settings: Any, problem: MarginProblem, start: np.ndarray | None) -> Iterator[Stage]:
+def margin_stages(
+    settings: Any, problem: MarginProblem, start: np.ndarray | None = None
+) -> Iterator[Stage]:
+    """Yield the stages of the solver that the settings of an S3VC name."""
     common: dict[str, Any] = {"tol": settings.tol, "max_iter": settings.max_iter, "start": start}
     if settings.solver == "quasi-newton":
         return quasi_newton(

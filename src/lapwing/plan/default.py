@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
+from ..solvers.lbfgs import lbfgs_bytes
 
 #: Memory of the graph and its filters, in bytes per row.
 _GRAPH_BYTES = 4_000
 #: Number of labels × labels matrices in memory at once.
 _LABEL_SQUARES = 4
+#: The most columns of the margin family in one block, and bytes of its solver: a wider block does
+#: not make the products faster.
+_MARGIN_COLUMNS, MARGIN_WORK = 64, 64_000_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,12 @@ def plan_default(
     budget = memory_budget(memory_limit)
     require_memory(needed, budget, f"fitting {n} rows of {d} columns", "fit fewer unlabelled rows")
     manifold = 8 * (2 * n * n_points + 4 * n_points**2)  # kernel, basis, systems
-    margin = 8 * 3 * margin_rows**2  # kernel and work of the solver
+    margin = 8 * margin_rows**2 + MARGIN_WORK  # kernel and solver
     room = budget - needed
     return DefaultPlan(budget, needed, manifold <= room, margin <= room)
+
+
+def margin_columns(n_rows: int, n_coordinates: int) -> int:
+    """Return how many columns of the margin family are solved together, within `MARGIN_WORK`."""
+    most = int(MARGIN_WORK // lbfgs_bytes(n_rows, n_coordinates, 1))
+    return min(max(most, 1), _MARGIN_COLUMNS)

@@ -170,6 +170,7 @@ class _Moving:
 
     def keep(self, go: np.ndarray) -> None:
         """Drop the columns that have stopped."""
+        self.space = self.space.of_columns(go)
         self.columns, self.reg, self.phi = self.columns[go], self.reg[go], self.phi[go]
         self.square, self.smallest = self.square[go], self.smallest[go]
         self.scale, self.stuck = self.scale[go], self.stuck[go]
@@ -204,14 +205,15 @@ class _Moving:
         The two-loop recursion of Nocedal & Wright, Algorithm 7.4.
         """
         space, g = self.space, self.g
-        direction, shares = -g, []
+        direction, shares, product = -g, [], np.empty_like(g)
         for s, y, inverse in reversed(self.history):
             share = inverse * space.dot(s, direction)
-            direction -= share * y
+            direction -= np.multiply(share, y, out=product)
             shares.append(share)
         direction *= self.scale
         for (s, y, inverse), share in zip(self.history, reversed(shares), strict=True):
-            direction += (share - inverse * space.dot(y, direction)) * s
+            share = share - inverse * space.dot(y, direction)
+            direction += np.multiply(share, s, out=product)
         slope = space.dot(g, direction)
         uphill = slope >= 0.0  # rounding has spoilt the history: use steepest descent
         if uphill.any():

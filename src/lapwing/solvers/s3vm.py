@@ -61,7 +61,8 @@ class MarginProblem:
     space : AffineSpace
         Space of the functions, with the balance constraint if the method enforces it by centring.
     labelled, unlabelled : ndarray of int
-        Row indices; a row without a label in some column has weight zero there.
+        Row indices; a row without a label in some column has weight zero there. A row that is
+        labelled in some columns and unlabelled in others is listed in both.
     targets : ndarray of shape (l, c)
         ±1.
     labelled_weights, unlabelled_weights : ndarray of shape (l, c) and (u, c) or (u, 1)
@@ -115,7 +116,7 @@ class MarginProblem:
                 value, derivative = of_rows(values[rows], columns)
                 weights = all_weights[:, columns]
                 total += (weights * value).sum(axis=0)
-                row_gradient[rows] = weights * derivative
+                row_gradient[rows] += weights * derivative
             return total, row_gradient
 
         return loss
@@ -155,7 +156,8 @@ class _Descent:
         self.zero = self._unsolved(space.zeros(c))
         _, row_gradient = self.supervised(self.zero.values, np.arange(c))
         # Row gradients of the two classes may cancel; their absolute values do not.
-        g = space.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
+        twice = space.of_columns(np.tile(np.arange(c), 2))
+        g = twice.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
         self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)

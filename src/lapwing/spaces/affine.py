@@ -25,8 +25,9 @@ class AffineSpace:
     ----------
     space : Space
         Space of the functions without constant.
-    balance : ndarray of shape (n,), optional
-        Weights u ≥ 0 of sum one; without them the features are not centred.
+    balance : ndarray of shape (n,) or (n, c), optional
+        Weights u ≥ 0 of sum one, the same for all columns or those of each; without them the
+        features are not centred.
     level : ndarray of shape (c,), optional
         If given, Σuᵢf(xᵢ) equals the level of the column for every function.
     fit_intercept : bool
@@ -58,15 +59,18 @@ class AffineSpace:
         # Σuᵢφ(xᵢ), stored such that its inner product with w is a contraction with coefficients.
         self._center: np.ndarray | None = None
         if balance is not None:
-            coef, values = space.represent(balance[:, None])
-            self._center = (values if self._carries_values else coef)[:, 0]
+            coef, values = space.represent(balance.reshape(self.n_rows, -1))
+            center = values if self._carries_values else coef
+            self._center = center if balance.ndim == 2 else center[:, 0]
 
     def of_columns(self, columns: np.ndarray) -> AffineSpace:
-        """Return the space of some of the columns, whose levels may differ."""
-        if self.level is None:
-            return self
+        """Return the space of some of the columns, whose levels and weights may differ."""
         part = copy(self)
-        part.level = self.level[columns]
+        if self.level is not None:
+            part.level = self.level[columns]
+        if self.balance is not None and self.balance.ndim == 2:
+            assert self._center is not None
+            part.balance, part._center = self.balance[:, columns], self._center[:, columns]
         return part
 
     def zeros(self, n_columns: int) -> np.ndarray:
@@ -82,7 +86,8 @@ class AffineSpace:
         if self._constant is not None:
             out[self._constant] = row_gradient.sum(axis=0)
         if self.balance is not None:
-            row_gradient = row_gradient - np.outer(self.balance, row_gradient.sum(axis=0))
+            balance = self.balance.reshape(self.n_rows, -1)
+            row_gradient = row_gradient - balance * row_gradient.sum(axis=0)
         if self._carries_values:
             out[self._coef], out[self._dual] = self.space.represent(row_gradient)
         else:
@@ -96,12 +101,15 @@ class AffineSpace:
         else:
             values = self.space.values_of(vectors[self._coef])
         if self.balance is not None:
-            values = values - self.balance @ values
+            values = values - _weighted_sums(self.balance, values)
         return values if self._constant is None else values + vectors[self._constant]
 
     def dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the inner products, column by column, constants included."""
-        return self.norm_dot(f, g) + self.constants(f) * self.constants(g)
+        products = self.norm_dot(f, g)
+        if self._constant is None:
+            return products
+        return products + f[self._constant] * g[self._constant]
 
     def constants(self, vectors: np.ndarray) -> np.ndarray:
         """Return the free constants, zero where there are none."""
@@ -124,11 +132,11 @@ class AffineSpace:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and intercepts; the latter include level and centre.
 
-        ``columns`` are the indices of the columns, whose levels may differ.
+        ``columns`` are the indices of the columns, whose levels and weights may differ.
         """
-        coef = vectors[self._coef]
-        mean = self.constants(vectors) if self.level is None else self.level[columns]
-        return coef, mean if self._center is None else mean - self._center @ coef
+        part, coef = self.of_columns(columns), vectors[self._coef]
+        mean = part.constants(vectors) if part.level is None else part.level
+        return coef, mean if part._center is None else mean - _weighted_sums(part._center, coef)
 
     def vectors(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Return functions given by coefficients and intercepts as vectors (a warm start).
@@ -140,6 +148,11 @@ class AffineSpace:
         if self._carries_values:
             out[self._dual] = self.space.represent(coef)[1]
         if self._constant is not None:
-            center = 0.0 if self._center is None else self._center @ coef
+            center = 0.0 if self._center is None else _weighted_sums(self._center, coef)
             out[self._constant] = intercept + center
         return out
+
+
+def _weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of each column; weights are those of all columns or of each."""
+    return weights @ values if weights.ndim == 1 else np.einsum("ij,ij->j", weights, values)
