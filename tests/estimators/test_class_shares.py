@@ -15,7 +15,6 @@ from lapwing.estimators.calibration import class_offsets, match_shares, probabil
 from lapwing.estimators.class_shares import resolve_shares
 from lapwing.estimators.targets import class_targets
 
-
 # ---------------------------------------------------------------- the convex problem
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.packing import expect, expect_finite
 from ..estimators.targets import Targets
-from .labels import sample_probability
+from .labels import Labels, sample_probability
 
 #: Factor by which the number of labels may grow before models are selected again.
 MOST_GROWTH = 2
@@ -27,6 +27,8 @@ class LastSelection:
     ----------
     labelled : ndarray of int
         The rows that were labelled.
+    worth : float
+        How many they are, if all counted the same.
     sampled : float
         Probability that they were a random sample.
     classes : ndarray or None
@@ -36,19 +38,21 @@ class LastSelection:
     """
 
     labelled: np.ndarray
+    worth: float
     sampled: float
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
 
-    def outdated(self, targets: Targets) -> str:
-        """Return why models should be selected again, an empty text if there is no reason."""
-        if len(targets.index) >= MOST_GROWTH * len(self.labelled):
-            return (
-                f"the number of labels has grown from {len(self.labelled)} to {len(targets.index)}"
-            )
+    def outdated(self, targets: Targets, labels: Labels) -> str:
+        """Return why models should be selected again, an empty text if there is no reason.
+
+        Many labels of one class say little about which models are better.
+        """
+        if labels.worth >= MOST_GROWTH * self.worth:
+            return f"there are {len(targets.index)} labels instead of {len(self.labelled)}"
         if self.classes is None:
             return ""
-        if not np.array_equal(self.classes, np.asarray(targets.classes)):
+        if not self._has_classes_of(targets):
             return "the classes have changed"
         P, codes = self._arrived(targets)
         promised = P.max(axis=1)
@@ -60,13 +64,16 @@ class LastSelection:
 
     def sampled_now(self, targets: Targets) -> float:
         """Return the probability that the labels are a random sample, given those that arrived."""
-        if self.probabilities is None:
+        if self.probabilities is None or not self._has_classes_of(targets):
             return self.sampled
         P, codes = self._arrived(targets)
         unlabelled = np.ones(len(self.probabilities), dtype=bool)
         unlabelled[self.labelled] = False
         shares = self.probabilities[unlabelled].mean(axis=0)
         return sample_probability(P, codes, shares, self.sampled)
+
+    def _has_classes_of(self, targets: Targets) -> bool:
+        return np.array_equal(np.asarray(self.classes), np.asarray(targets.classes))
 
     def _arrived(self, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and codes of the rows that were labelled since."""

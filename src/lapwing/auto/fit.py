@@ -66,28 +66,29 @@ def fit_default(
     outdated. ``sampled`` is the probability that the labels are a random sample, if it is known.
     """
     started = time.perf_counter()
-    last = model._last_selection if refit else None
-    if last is not None and sampled is not None:
-        last = replace(last, sampled=sampled)
-    outdated = last.outdated(targets) if last is not None else ""
-    if last is None:
-        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
-    else:
-        setup = model._setup.including(targets.index)
+    outdated = ""
+    if refit:
+        setup, last = model._setup.including(targets.index), model._last_selection
+        last = last if sampled is None else replace(last, sampled=sampled)
+        labels = Labels.among(setup.rows.index, targets, last.sampled_now(targets))
+        outdated = last.outdated(targets, labels)
         families = feasible_families(model, setup.rows, targets) if outdated else []
-    if last is not None and not outdated:
+    else:
+        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
+    if refit and not outdated:
         candidates, temperature = model.candidates_, getattr(model, "temperature_", 1.0)
-        blend = fit_blend(setup, candidates, targets, last.sampled_now(targets))
+        blend = fit_blend(setup, candidates, targets, labels)
         report = after_refit(model.report_, targets, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
         candidates, sampled = selected.candidates, selected.folds.labels.sampled
         temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)
-        blend = fit_blend(setup, candidates, targets, sampled)
+        labels = Labels.among(setup.rows.index, targets, sampled)
+        blend = fit_blend(setup, candidates, targets, labels)
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
-        last = LastSelection(targets.index, sampled)
+        last = LastSelection(targets.index, labels.worth, sampled)
     attributes = {
         "_setup": setup,
         "X_fit_": setup.rows.X,
@@ -190,10 +191,9 @@ def _judge(settings: Any, folds: Folds, trials: Sequence[Trial]) -> list[Candida
 
 
 def fit_blend(
-    setup: Setup, candidates: Sequence[Candidate], targets: Targets, sampled: float
+    setup: Setup, candidates: Sequence[Candidate], targets: Targets, labels: Labels
 ) -> Blend:
     """Fit the candidates that share the decision to all labels, and add them up."""
-    labels = Labels.among(setup.rows.index, targets, sampled)
     values: Any = 0.0
     parts: list[Predictor] = []
     for candidate in candidates:

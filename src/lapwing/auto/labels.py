@@ -101,6 +101,11 @@ class Labels:
         return self.sampled + (1.0 - self.sampled) * even
 
     @property
+    def worth(self) -> float:
+        """How many labels that all count the same would give scores of the same error."""
+        return effective_number(self.counting)
+
+    @property
     def even_weights(self) -> np.ndarray:
         """Weights under which classes count the same, however many labels they have."""
         return self.weights * replace(self, sampled=0.0).counting
@@ -117,6 +122,11 @@ class Labels:
             steps = np.arange(least) + number / SUBSETS
             chosen = [own[(steps * (len(own) / least)).astype(int)] for own in members]
             yield np.sort(np.concatenate(chosen))
+
+
+def effective_number(counting: np.ndarray) -> float:
+    """Return how many equal weights would give a mean of the same standard error."""
+    return float(counting.sum() ** 2 / (counting**2).sum()) if len(counting) else 0.0
 
 
 def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarray:

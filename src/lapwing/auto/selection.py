@@ -24,7 +24,7 @@ import numpy as np
 from ..estimators.calibration import fit_temperature, probabilities
 from ..solvers.stopping import decisions
 from .candidate_settings import SUPERVISED, Fold
-from .labels import PRIOR, Labels, sample_probability
+from .labels import PRIOR, Labels, effective_number, sample_probability
 
 #: Held-out labels that the agreement of fold models is worth.
 AGREEMENT_LABELS = 8.0
@@ -298,7 +298,7 @@ def _score_classes(
     assert labels.codes is not None
     right, counting = decisions(trial.held_out) == labels.codes[index], labels.counting[index]
     held_out = float(np.average(right, weights=counting)) if len(right) else np.nan
-    worth = l * float(counting.mean() ** 2 / (counting**2).mean()) if l else 0.0
+    worth = effective_number(counting) * l / len(index) if l else 0.0
     votes = decisions(trial.on_sample.reshape(-1, trial.on_sample.shape[2]))
     votes = votes.astype(int).reshape(trial.on_sample.shape[:2])
     agreement = beyond_chance(votes, max(labels.targets.shape[1], 2))
