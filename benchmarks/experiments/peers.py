@@ -35,7 +35,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_wine,
+    make_classification,
+    make_gaussian_quantiles,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
@@ -73,9 +79,14 @@ FILES: dict[str, str | None] = {
     "MNIST": "mnist.npz",
     "breast cancer": None,
     "madelon-like": None,
+    "faces": "facemit.npz",
+    "RCV1": "rcv1_ccat_small.npz",
+    "g241n": "ssl_g241n.npz",
+    "wine": None,
+    "quantiles": None,
 }
 #: Data sets whose columns share one unit; they are scaled together.
-_IMAGES = ("digits", "USPST", "COIL20", "MNIST")
+_IMAGES = ("digits", "USPST", "COIL20", "MNIST", "faces")
 TASK = Task(
     name="peers",
     title="Lapwing and its peers",
@@ -96,7 +107,7 @@ TASK = Task(
             duels="duels by balanced accuracy",
         ),
     ),
-    unseen=("USPS", "COIL", "MNIST", "breast cancer", "madelon-like"),
+    unseen=("faces", "RCV1", "g241n", "wine", "quantiles"),
     unseen_words="data sets first used after the default was finished",
 )
 
@@ -172,6 +183,10 @@ _GENERATED: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
     "digits": partial(load_digits, return_X_y=True),
     "breast cancer": partial(load_breast_cancer, return_X_y=True),
     "madelon-like": _madelon_like,
+    "wine": partial(load_wine, return_X_y=True),
+    "quantiles": partial(
+        make_gaussian_quantiles, n_samples=2_000, n_features=4, n_classes=3, random_state=0
+    ),
 }
 
 #: Functions that return the answers for the training rows, and for new rows if the method can.
