@@ -241,6 +241,42 @@ def test_targets_that_double_repeat_the_selection():
     assert "there are 16 labels instead of 8" in model.report_.reason
 
 
+def test_whether_labels_are_a_sample_can_be_said():
+    X, y, truth = skewed_blobs()
+    late = np.flatnonzero(y == 1)[2:]
+    first = y.copy()
+    first[late] = -1
+    found = {}
+    for random in (True, False, None):
+        model = SemiSupervisedClassifier("supervised").fit(X, first)
+        model.add_labels(late[:5], truth[late[:5]], random=random)
+        found[random] = np.mean(model.transduction_ == 1)
+        assert model._last_selection.sampled == (PRIOR if random is None else random)
+    assert found[True] > found[False]
+    with pytest.raises(ValueError, match="random must be True, False or None, got 1"):
+        model.add_labels(late, truth[late], random=1)
+
+
+def test_shares_of_the_labels_mean_a_sample():
+    X, y, _ = skewed_blobs()
+    plain, sample = (
+        SemiSupervisedClassifier("supervised", class_shares=shares).fit(X, y)
+        for shares in (None, "labels")
+    )
+    assert np.mean(sample.transduction_ == 1) > 0.9 > np.mean(plain.transduction_ == 1)
+    assert sample._last_selection.sampled == 1.0
+
+
+def test_balanced_weights_are_the_rule():
+    X, y, _ = skewed_blobs()
+    plain, balanced, heavy = (
+        SemiSupervisedClassifier("supervised", class_weight=weight).fit(X, y)
+        for weight in (None, "balanced", {0: 20.0, 1: 1.0})
+    )
+    assert np.array_equal(plain.decision_function(X), balanced.decision_function(X))
+    assert np.mean(heavy.transduction_ == 0) > np.mean(plain.transduction_ == 0)
+
+
 def test_a_loaded_model_goes_on_as_the_original(digits, tmp_path):
     X, y, truth = digits
     model = SemiSupervisedClassifier().fit(X, y)

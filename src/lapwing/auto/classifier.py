@@ -25,9 +25,9 @@ class SemiSupervisedClassifier(Classifier):
     Scales the rows, builds one graph of nearest neighbours, and compares four families of
     candidates: least squares on the labelled rows alone, with a manifold term, over the graph
     alone, and the semi-supervised support vector machine. Scores come from repeated folds over the
-    labelled rows, combined with how far fold models agree on unlabelled rows. Supervised
-    candidates are simpler and get a bonus of one standard error; candidates within about a
-    standard error of the best are blended.
+    labelled rows, combined with how far fold models agree on unlabelled rows. Candidates are
+    blended; their shares follow the scores, with a bonus for supervised ones, which are simpler,
+    and the likelihood of the held-out labels.
 
     Parameters
     ----------
@@ -92,6 +92,10 @@ class SemiSupervisedClassifier(Classifier):
     Above 100 000 rows the candidates see all labelled rows and a sample of the others. Duplicate
     unlabelled rows are used once.
 
+    Classes count the same, however many labels they have, so ``class_weight="balanced"`` changes
+    nothing. Numbers of labels per class are taken for shares of the classes only as far as the
+    labels look like a random sample; ``class_shares="labels"`` says that they are one.
+
     Examples
     --------
     >>> import numpy as np
@@ -128,6 +132,12 @@ class SemiSupervisedClassifier(Classifier):
         sampled = None if random is None else float(random)
         solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
         return self._set_fitted(rows, targets, solution)
+
+    @property
+    def _of_labels(self) -> dict[str, Any]:
+        """Parameters about labels and classes; weights are balanced in any case."""
+        found = super()._of_labels
+        return found | ({"class_weight": None} if is_word(self.class_weight, "balanced") else {})
 
     def add_labels(self, index: Any, y: Any, random: bool | None = None) -> Self:
         """Label more training rows and fit again.

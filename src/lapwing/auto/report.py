@@ -173,7 +173,7 @@ def _held_out(
 
 def _spread(candidate: Candidate, folds: Folds) -> float:
     """Return the standard error of a held-out score; that of an accuracy is never zero."""
-    l = max(folds.n_held_out, 1)
+    l = max(folds.worth, 1.0)
     if folds.labels.codes is None:
         return float(candidate.spread * np.sqrt((l + AGREEMENT_LABELS) / l))
     p = (l * candidate.held_out + 1.0) / (l + 2.0)  # four of four right does not mean all right

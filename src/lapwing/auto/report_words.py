@@ -131,7 +131,8 @@ def _compare(metric: str, selected: Selected) -> str:
     size = score_text(metric, lead).replace(" %", " points")
     text = (
         "A model is scored by its held-out labels and by how well its versions, fitted to "
-        "different labels, agree on unlabelled rows, combined. The best model that uses unlabelled "
+        "different labels, agree on unlabelled rows, combined. Shares follow the scores, and how "
+        "probable the held-out labels are by the model. The best model that uses unlabelled "
         f"rows scores {score_text(metric, other.score)}, the best one that does not "
         f"{score_text(metric, supervised.score)}."
     )
@@ -172,6 +173,11 @@ def notes(
                 f"classes with a single label cannot be held out, so the score does not count "
                 f"them ({names}): label a second row of each"
             )
+    if labels.counts.max() >= 2 * labels.counts.min() and labels.sampled < 0.5:
+        found.append(
+            "the classes have different numbers of labels, which do not look like a random sample: "
+            "scores on held-out labels count all classes the same"
+        )
     l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
     if l > limits.MOST_LABELS:
         found.append(

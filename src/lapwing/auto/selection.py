@@ -137,9 +137,10 @@ class Folds:
         return np.concatenate([np.zeros(0, dtype=int), *index])
 
     @property
-    def n_held_out(self) -> int:
-        """How many labels are held out, each counted once."""
-        return len(np.unique(self.held_out_index(len(self.folds))))
+    def worth(self) -> float:
+        """How many held-out labels that all count the same give scores of the same error."""
+        index = np.unique(self.held_out_index(len(self.folds)))
+        return effective_number(self.labels.counting[index])
 
     def run(self, settings: Iterable[Any], *, slow: bool = False) -> Iterator[Trial]:
         """Yield the trial of each setting of a family; slow ones are tried on fewer folds."""
