@@ -27,6 +27,7 @@ FAMILIES = {
     "manifold": "#CC79A7",
     "graph": "#009E73",
     "margin": "#56B4E9",
+    "self-training": "#D55E00",
 }
 
 

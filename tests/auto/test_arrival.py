@@ -162,7 +162,9 @@ def skewed_blobs():
     return X, y, truth
 
 
-@pytest.mark.parametrize("method", ["auto", "supervised", "manifold", "graph", "margin"])
+@pytest.mark.parametrize(
+    "method", ["auto", "supervised", "manifold", "graph", "margin", "self-training"]
+)
 def test_many_labels_of_one_class_do_not_decide(method):
     X, y, truth = skewed_blobs()
     found = SemiSupervisedClassifier(method).fit(X, y).transduction_

@@ -108,7 +108,7 @@ def test_the_default_gains_from_known_shares():
     assert np.mean(gains) > 0.02
 
 
-@pytest.mark.parametrize("method", ["auto", "supervised", "graph", "margin"])
+@pytest.mark.parametrize("method", ["auto", "supervised", "graph", "margin", "self-training"])
 def test_all_that_the_default_says_is_consistent(method):
     X, y, _ = unbalanced()
     shares = {0: 0.9, 1: 0.1}

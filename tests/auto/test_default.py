@@ -165,13 +165,15 @@ def test_report(model):
 def test_report_has_the_settings_of_every_candidate(model):
     X, y, _ = data.moons()
     margin = SemiSupervisedClassifier("margin").fit(X, y)
+    self_training = SemiSupervisedClassifier("self-training").fit(X, y)
     named = {
         "supervised": {"width", "reg"},
         "manifold": {"width", "ratio", "reg"},
         "graph": {"neighbours", "power", "floor", "reg"},
         "margin": {"width", "reg"},
+        "self-training": {"added", "reg"},
     }
-    tried = model.report_.candidates + margin.report_.candidates
+    tried = model.report_.candidates + margin.report_.candidates + self_training.report_.candidates
     for family, names in named.items():
         own = [c["settings"] for c in tried if c["family"] == family]
         assert all(set(settings) == names for settings in own)
@@ -376,7 +378,7 @@ def test_more_targets(curve):
 # Parameters, sizes, input.
 
 
-@pytest.mark.parametrize("method", ["supervised", "manifold", "graph", "margin"])
+@pytest.mark.parametrize("method", ["supervised", "manifold", "graph", "margin", "self-training"])
 def test_methods(method):
     X, truth = make_moons(120, noise=0.05, random_state=0)
     model = SemiSupervisedClassifier(method).fit(X, few(truth, 5))
@@ -389,6 +391,8 @@ def test_unknown_methods(curve):
         SemiSupervisedClassifier("other").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="method must be"):
         SemiSupervisedRegressor("margin").fit(*curve[:2])
+    with pytest.raises(ValueError, match="method must be"):
+        SemiSupervisedRegressor("self-training").fit(*curve[:2])
 
 
 def test_two_fits_give_the_same_bits(model, digits):

@@ -45,10 +45,10 @@ def test_direct_solvers_without_room_are_refused(solver):
         plan(solver=solver, limit="60MB")
 
 
-def default(limit, n=10_000, labels=10, points=1000, margin=1000):
+def default(limit, n=10_000, labels=10, points=1000, margin=1000, self_training=1000):
     return plan_default(
         n, 5, row_bytes=400_000, n_labels=labels, n_points=points, margin_rows=margin,
-        memory_limit=limit,
+        self_training_rows=self_training, memory_limit=limit,
     )  # fmt: skip
 
 
@@ -56,17 +56,19 @@ def test_families_of_the_default_that_have_room():
     def fitting(limit, **sizes):
         made = default(limit, **sizes)
         assert made.n_bytes <= made.budget
-        return made.manifold_fits, made.margin_fits
+        return made.manifold_fits, made.margin_fits, made.self_training_fits
 
-    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 8 MB, and the
-    # solver of the margin family 64 MB.
-    assert fitting("250MB") == (True, True)
-    assert fitting("200MB") == (False, True)
-    assert fitting("50MB") == (False, False)
-    assert fitting("200MB", points=100) == (True, True)
-    assert fitting("150MB", points=100, margin=1000) == (True, True)
-    assert fitting("150MB", points=100, margin=3000) == (True, False)
-    assert fitting("200MB", n=20_000, points=100) == (True, True)
+    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 8 MB, the
+    # solver of the margin family 64 MB, and 1000 rows of the self-training family 26 MB.
+    assert fitting("250MB") == (True, True, True)
+    assert fitting("200MB") == (False, True, True)
+    assert fitting("100MB") == (False, False, True)
+    assert fitting("50MB") == (False, False, False)
+    assert fitting("200MB", points=100) == (True, True, True)
+    assert fitting("150MB", points=100, margin=1000) == (True, True, True)
+    assert fitting("150MB", points=100, margin=3000) == (True, False, True)
+    assert fitting("150MB", points=100, self_training=3000) == (True, True, False)
+    assert fitting("200MB", n=20_000, points=100) == (True, True, True)
 
 
 @pytest.mark.parametrize("n_rows", [10, 1_000, 3_000])

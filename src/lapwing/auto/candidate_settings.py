@@ -22,7 +22,12 @@ from ..solvers.reduction import Reduction
 from .labels import SUBSETS, Labels
 
 SUPERVISED, MANIFOLD, GRAPH, MARGIN = "supervised", "manifold", "graph", "margin"
-FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN)
+SELF_TRAINING = "self-training"
+FAMILIES = (SUPERVISED, MANIFOLD, GRAPH, MARGIN, SELF_TRAINING)
+
+#: Families in which every fold is a fit of its own. They count classes the same, whether or not the
+#: labels are a random sample.
+SLOW = (MARGIN, SELF_TRAINING)
 
 #: Indices among the labels: those to learn from, and those held out.
 Fold = tuple[np.ndarray, np.ndarray]
@@ -51,6 +56,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         for power, floor in kernels
     ],
     MARGIN: [{"width": None, "reg": 1e-2}, {"width": 2.0, "reg": 1e-3}],
+    SELF_TRAINING: [{"added": "surest", "reg": 0.1}, {"added": "probable", "reg": 0.01}],
 }
 
 

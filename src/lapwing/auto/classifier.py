@@ -22,16 +22,17 @@ from .fit import Progress, fit_default
 class SemiSupervisedClassifier(Classifier):
     """Classifier for few labels and many unlabelled rows that needs no parameter.
 
-    Scales the rows, builds one graph of nearest neighbours, and compares four families of
+    Scales the rows, builds one graph of nearest neighbours, and compares families of
     candidates: least squares on the labelled rows alone, with a manifold term, over the graph
-    alone, and the semi-supervised support vector machine. Scores come from repeated folds over the
-    labelled rows, combined with how far fold models agree on unlabelled rows. Candidates are
-    blended; their shares follow the scores, with a bonus for supervised ones, which are simpler,
-    and the likelihood of the held-out labels.
+    alone, for few classes the semi-supervised support vector machine, and for sparse rows of many
+    classes logistic regression that learns from its own predictions. Scores come from repeated
+    folds over the labelled rows, combined with how far fold models agree on unlabelled rows.
+    Candidates are blended; their shares follow the scores, with a bonus for supervised ones, which
+    are simpler, and the likelihood of the held-out labels.
 
     Parameters
     ----------
-    method : {"auto", "supervised", "manifold", "graph", "margin"}, default="auto"
+    method : {"auto", "supervised", "manifold", "graph", "margin", "self-training"}, default="auto"
         "auto" compares all families; a name takes the best candidate of that family.
     graph : KNNGraph, affinity matrix or None, default=None
         The graph of the rows; None builds one with ten neighbours over the scaled rows.

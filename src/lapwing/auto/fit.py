@@ -24,7 +24,7 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .arrival import LastSelection
-from .candidate_settings import MARGIN
+from .candidate_settings import SLOW
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
@@ -142,9 +142,10 @@ def feasible_families(settings: Any, rows: UsedRows, targets: Targets) -> list[s
         n_labels=min(len(targets.index), limits.MOST_LABELS),
         n_points=n if n <= limits.EXACT_ROWS else limits.LANDMARKS,
         margin_rows=min(n, limits.MARGIN_ROWS),
+        self_training_rows=min(n, limits.SELF_TRAINING_ROWS),
         memory_limit=settings.memory_limit,
     )
-    return families_to_try(settings.method, plan, Labels.among(rows.index, targets), n)
+    return families_to_try(settings.method, plan, Labels.among(rows.index, targets), rows)
 
 
 def select(
@@ -174,14 +175,14 @@ def select(
     for number, name in enumerate(families):
         report_stage(settings, f"trying {name} models", 0.2 + 0.7 * number / len(families))
         own = list(setup.families[name].candidates(labels, sample))
-        trials += folds.run(own, slow=name == MARGIN)
+        trials += folds.run(own, slow=name in SLOW)
         tried += own
     selected = Selected(folds, trials, _judge(settings, folds, trials))
     if not judged or not folds.folds:
         return selected
     folds = replace(folds, labels=replace(labels, sampled=selected.sample_probability()))
-    linear = [setting for setting in tried if setting.family != MARGIN]
-    trials = [*folds.run(linear), *(trial for trial in trials if trial.family == MARGIN)]
+    linear = [setting for setting in tried if setting.family not in SLOW]
+    trials = [*folds.run(linear), *(trial for trial in trials if trial.family in SLOW)]
     return Selected(folds, trials, _judge(settings, folds, trials))
 
 

@@ -13,3 +13,5 @@ EXACT_ROWS, LANDMARKS = 2_500, 1_000
 #: The most rows of the margin family, and classes: with more of them it takes longer than all other
 #: families together, and hardly changes the accuracy of the blend.
 MARGIN_ROWS, MARGIN_CLASSES = 3_000, 3
+#: The most rows and classes of the self-training family, and coordinates of its rows.
+SELF_TRAINING_ROWS, SELF_TRAINING_CLASSES, SELF_TRAINING_COLUMNS = 3_000, 50, 200

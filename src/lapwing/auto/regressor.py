@@ -13,7 +13,7 @@ from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
 from ..estimators.targets import Targets
 from . import methods
-from .candidate_settings import FAMILIES, MARGIN
+from .candidate_settings import FAMILIES, SLOW
 from .fit import Progress, fit_default
 
 
@@ -89,7 +89,7 @@ class SemiSupervisedRegressor(Regressor):
     callback: Progress | None = None
 
     _scales_columns = True
-    _checks = {"method": one_of("auto", *(f for f in FAMILIES if f != MARGIN))}
+    _checks = {"method": one_of("auto", *(f for f in FAMILIES if f not in SLOW))}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))

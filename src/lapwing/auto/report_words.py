@@ -13,9 +13,9 @@ import numpy as np
 
 from ..estimators.targets import Targets
 from . import limits
-from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SELF_TRAINING, SUPERVISED
 from .selection import FEWEST_TARGETS, LEAD, Selected, best_of, best_supervised
-from .setup import Setup, may_have_margin
+from .setup import Setup, may_have_margin, may_self_train
 
 #: What each family is; for a sentence.
 DESCRIPTIONS = {
@@ -23,6 +23,7 @@ DESCRIPTIONS = {
     MANIFOLD: "kernel models that change little between neighbours",
     GRAPH: "labels that spread from neighbour to neighbour",
     MARGIN: "a boundary where there are few rows",
+    SELF_TRAINING: "linear models that learn from their own surest predictions",
 }
 #: Part of a note that `add_labels` may make obsolete.
 NO_LABEL = "without a label"
@@ -77,6 +78,8 @@ def _setting_text(name: str, value: Any) -> str:
     short = f"{value:.3g}" if isinstance(value, float) else str(value)
     if name == "width":  # in units of 1/(2·median²), of the median distance between rows
         return "linear kernel" if value is None else f"Gaussian kernel (γ = {short} × median)"
+    if name == "added":
+        return f"{value} predictions"
     if name == "neighbours":
         return f"{value} neighbours" if value == "all" else f"{value} of the neighbours"
     names = {"reg": "regularisation", "ratio": "graph weight"}
@@ -187,7 +190,12 @@ def notes(
     elif method == "auto" and l * used > limits.GRAPH_WORK:
         found.append(f"the graph family is not tried: {l} labels × {used} rows would take too long")
     tried = {trial.family for trial in selected.trials}
-    lost = {MANIFOLD, *([MARGIN] if may_have_margin(labels) else [])} - tried
+    suited = {
+        MANIFOLD: True,
+        MARGIN: may_have_margin(labels),
+        SELF_TRAINING: may_self_train(labels, setup.rows.X),
+    }
+    lost = {family for family, suits in suited.items() if suits} - tried
     if method == "auto" and l <= limits.MOST_LABELS and used > l and lost:
         names = " and ".join(sorted(lost))
         found.append(

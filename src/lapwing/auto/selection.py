@@ -51,7 +51,7 @@ class Trial:
     Attributes
     ----------
     family : str
-        "supervised", "manifold", "graph" or "margin"; "blend" for their weighted sum.
+        Name of the family; "blend" for the weighted sum of candidates.
     settings : dict
         Parameters.
     held_out : ndarray of shape (h, c)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..arrays.packing import expect, field_values
 from ..estimators.graph_choice import resolve_graph
@@ -17,12 +18,13 @@ from ..graphs import KNNGraph
 from ..kernels.functions import resolve_gamma
 from ..plan.default import DefaultPlan
 from . import limits
-from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SUPERVISED
+from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SELF_TRAINING, SUPERVISED
 from .graph_family import GraphFamily
 from .labels import Labels
 from .manifold_family import ManifoldFamily
 from .margin_family import MarginFamily
 from .rows import UsedRows
+from .self_training_family import SelfTrainingFamily
 from .supervised_family import SupervisedFamily
 
 #: The graph of a user who gives none. One bandwidth for all rows would be that of dense regions or
@@ -61,6 +63,7 @@ class Setup:
             GRAPH: GraphFamily(X, self.graph),
             MANIFOLD: ManifoldFamily(X, gamma, self.graph, self.landmarks, self.seed),
             MARGIN: MarginFamily(X, gamma, self.seed),
+            SELF_TRAINING: SelfTrainingFamily(X, self.seed),
         }
 
     def including(self, index: np.ndarray) -> Setup:
@@ -82,11 +85,11 @@ class Setup:
     __getstate__ = field_values  # pickles leave out what is cached
 
 
-def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int) -> list[str]:
+def families_to_try(method: str, plan: DefaultPlan, labels: Labels, rows: UsedRows) -> list[str]:
     """Return the names of the families to try, the supervised one always."""
     if method != "auto":
         return list(dict.fromkeys([SUPERVISED, method]))
-    l = len(labels.targets)
+    l, n_rows = len(labels.targets), len(rows.index)
     if l == n_rows or l > limits.MOST_LABELS:
         return [SUPERVISED]
     worthwhile = {
@@ -94,6 +97,7 @@ def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int)
         GRAPH: l * n_rows <= limits.GRAPH_WORK,
         MANIFOLD: plan.manifold_fits,
         MARGIN: plan.margin_fits and may_have_margin(labels),
+        SELF_TRAINING: plan.self_training_fits and may_self_train(labels, rows.X),
     }
     return [family for family, tried in worthwhile.items() if tried]
 
@@ -101,3 +105,12 @@ def families_to_try(method: str, plan: DefaultPlan, labels: Labels, n_rows: int)
 def may_have_margin(labels: Labels) -> bool:
     """Return whether the margin family is for such labels: few classes."""
     return labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES
+
+
+def may_self_train(labels: Labels, X: Any) -> bool:
+    """Return whether the self-training family is for such labels and rows: text of many classes.
+
+    Dense rows have a graph that shows more, and for few classes a margin does.
+    """
+    most = limits.SELF_TRAINING_CLASSES
+    return sp.issparse(X) and limits.MARGIN_CLASSES < labels.targets.shape[1] <= most

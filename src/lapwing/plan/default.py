@@ -18,6 +18,8 @@ _LABEL_SQUARES = 4
 #: The most columns of the margin family in one block, and bytes of its solver: a wider block does
 #: not make the products faster.
 _MARGIN_COLUMNS, MARGIN_WORK = 64, 64_000_000
+#: Bytes of the self-training family for each row that it sees: coordinates, probabilities, copies.
+_SELF_TRAINING_BYTES = 10_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class DefaultPlan:
     ----------
     budget, n_bytes : int
         Bytes that may be used, and bytes that rows, graph and labels need.
-    manifold_fits, margin_fits : bool
+    manifold_fits, margin_fits, self_training_fits : bool
         Whether the kernel matrices of these families fit into the rest.
     """
 
@@ -36,6 +38,7 @@ class DefaultPlan:
     n_bytes: int
     manifold_fits: bool
     margin_fits: bool
+    self_training_fits: bool
 
 
 def plan_default(
@@ -46,6 +49,7 @@ def plan_default(
     n_labels: int,
     n_points: int,
     margin_rows: int,
+    self_training_rows: int,
     memory_limit: Any,
 ) -> DefaultPlan:
     """Plan a fit of the default, or refuse rows that do not fit.
@@ -60,8 +64,8 @@ def plan_default(
         Labels of one linear system.
     n_points : int
         Basis functions of the manifold family.
-    margin_rows : int
-        Rows of the margin family.
+    margin_rows, self_training_rows : int
+        Rows of these families.
     memory_limit : int, str or None
         The user's limit.
     """
@@ -70,8 +74,9 @@ def plan_default(
     require_memory(needed, budget, f"fitting {n} rows of {d} columns", "fit fewer unlabelled rows")
     manifold = 8 * (2 * n * n_points + 4 * n_points**2)  # kernel, basis, systems
     margin = 8 * margin_rows**2 + MARGIN_WORK  # kernel and solver
+    self_training = self_training_rows * (2 * 8 * self_training_rows + _SELF_TRAINING_BYTES)
     room = budget - needed
-    return DefaultPlan(budget, needed, manifold <= room, margin <= room)
+    return DefaultPlan(budget, needed, manifold <= room, margin <= room, self_training <= room)
 
 
 def margin_columns(n_rows: int, n_coordinates: int) -> int:
