@@ -656,3 +656,16 @@ def test_singular_subsets_are_solved_one_by_one():
     c, b = problem.solve_subsets(np.array([[0, 1]]))
     np.testing.assert_allclose(c[0], 0.5, rtol=1e-9)
     assert b.shape == (1, 1)
+
+
+@pytest.mark.parametrize("normalized", [False, True])  # without and with a penalty of constants
+def test_reductions_to_other_rows_are_those_made_anew(normalized):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    S = KNNGraph(5, normalized=normalized).fit(X).laplacian_
+    H = cholesky_basis(np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)))[0]
+    first, second = np.arange(6), np.array([3, 17, 30, 39])
+    reductions = BasisReductions(H, S, first)
+    found, expected = reductions.to(second).at(2.0), BasisReductions(H, S, second).at(2.0)
+    for name in ("R", "t", "sigma", "coefficients"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert len(reductions.at(2.0).R) == 6

@@ -65,9 +65,10 @@ class ManifoldFamily:
 
     def _reduction(self, labels: Labels, ratio: float) -> Reduction:
         """Return the reduction to the labelled rows; those of the last labels are kept."""
-        if self._last is None or not np.array_equal(self._last.labelled, labels.index):
+        if self._last is None:
             self._last = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
-            self._kept = {}
+        elif not np.array_equal(self._last.labelled, labels.index):
+            self._last, self._kept = self._last.to(labels.index), {}
         if ratio not in self._kept:
             self._kept[ratio] = self._last.at(ratio)
         return self._kept[ratio]
