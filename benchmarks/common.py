@@ -75,3 +75,21 @@ def topics(rows, columns, rng, words=60, own=0.2):
     row = np.repeat(np.arange(rows), words)
     counts = sp.csr_matrix((np.ones(rows * words), (row, column.ravel())), shape=(rows, columns))
     return TfidfTransformer().fit_transform(counts).tocsr(), y
+
+
+def indicators(rows, rng, columns=40, clusters=50, classes=5, typical=0.5):
+    """One-hot CSR rows of categories with 5 to 12 values, and classes that are sets of clusters.
+
+    With the probability ``typical`` a row has the value that is typical of its cluster.
+    """
+    sizes = rng.integers(5, 13, columns)
+    cluster = rng.integers(0, clusters, rows)
+    usual, other = (
+        rng.integers(0, sizes, (clusters, columns)),
+        rng.integers(0, sizes, (rows, columns)),
+    )
+    value = np.where(rng.random((rows, columns)) < typical, usual[cluster], other)
+    column = value + np.cumsum(sizes) - sizes
+    starts = np.arange(0, rows * columns + 1, columns)
+    X = sp.csr_matrix((np.ones(rows * columns), column.ravel(), starts), (rows, sizes.sum()))
+    return X, cluster % classes

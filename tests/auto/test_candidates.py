@@ -17,6 +17,8 @@ from lapwing.auto.selection import Folds, make_folds
 from lapwing.auto.supervised_family import SupervisedFamily
 from lapwing.graphs.weights import graph_laplacian
 from lapwing.kernels.functions import resolve_gamma
+from lapwing.solvers import reduction
+from lapwing.solvers.reduction import BasisReductions
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,27 @@ def test_graph_kernel_is_the_inverse(data, graph, neighbours, power, floor):
     system = np.linalg.matrix_power(L, power) + floor**power * np.eye(len(L))
     expected = ridge(np.linalg.inv(system) / 2.0, labels, 0.1)
     assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
+
+
+def test_manifold_factors_each_ratio_once_per_set_of_labels(data, graph, monkeypatch):
+    X, _, labels = data
+    median, sample = resolve_gamma("median", X), np.arange(50, 60)
+    ratios, smoothness = [], []
+    at, made = BasisReductions.at, reduction.smoothness_in_basis
+    monkeypatch.setattr(BasisReductions, "at", lambda self, mu: ratios.append(mu) or at(self, mu))
+    monkeypatch.setattr(
+        reduction, "smoothness_in_basis", lambda H, S: smoothness.append(H) or made(H, S)
+    )
+    family = ManifoldFamily(X, median, graph, labels.index, 0)
+    settings = SETTINGS["manifold"]
+    list(family.candidates(labels, sample))
+    kept = [family.fit(own, labels)[0] for own in settings]
+    assert sorted(ratios) == sorted({own["ratio"] for own in settings})
+    fewer = labels.take(slice(1, None))
+    expected = ManifoldFamily(X, median, graph, labels.index, 0).fit(settings[0], fewer)[0]
+    np.testing.assert_array_equal(family.fit(settings[0], fewer)[0], expected)
+    np.testing.assert_array_equal(family.fit(settings[0], labels)[0], kept[0])
+    assert len(smoothness) == 2  # one per family
 
 
 def test_new_rows_of_the_graph_get_what_their_neighbours_pass_on(data, graph):

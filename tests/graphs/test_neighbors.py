@@ -12,11 +12,13 @@ from scipy.spatial.distance import cdist
 
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
-from lapwing.graphs import tiles
+from lapwing.graphs import projected_search, tiles
 from lapwing.graphs.candidates import tile_candidates, tree_candidates
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
+from lapwing.graphs.indicator_search import are_indicators
 from lapwing.graphs.neighbors import nearest_neighbors
 from lapwing.graphs.points import Points
+from lapwing.graphs.projected_search import choose_projection
 
 
 def normal(n, d, seed=0, dtype=np.float64):
@@ -313,3 +315,114 @@ def test_neighbours_do_not_depend_on_the_unit_of_rows(metric, power):
 def test_bad_input_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         nearest_neighbors(**({"k": 1} | arguments))
+
+
+def low_rank(n, d, rank, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)) + noise * normal(n, d, seed + 1)
+
+
+def projected(X, k, monkeypatch, **constants):
+    """Neighbours through the projection that is found for any number of rows."""
+    for name, value in {"WORTHWHILE": np.inf, **constants}.items():
+        monkeypatch.setattr(projected_search, name, value)
+    points = Points(X)
+    projection = projected_search.best_projection(points, k)
+    squared, index = projected_search.projected_neighbors(points, projection, k)
+    return np.sqrt(squared), index
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: low_rank(300, 80, 5, 0.1), id="low rank"),
+        pytest.param(lambda: normal(300, 80), id="no structure"),
+        pytest.param(lambda: low_rank(300, 80, 5, 0.1).astype(np.float32), id="float32"),
+        pytest.param(lambda: 1e6 + low_rank(300, 80, 5, 0.1), id="large offset"),
+        pytest.param(lambda: 1e30 * low_rank(300, 80, 5, 0.1), id="huge"),
+        pytest.param(lambda: np.r_[low_rank(299, 80, 5, 0.1), np.full((1, 80), 1e9)], id="outlier"),
+        pytest.param(lambda: 1 + 1e-9 * low_rank(300, 80, 5, 0.1), id="below float32"),
+        pytest.param(lambda: np.repeat(low_rank(10, 80, 5, 0.1), 30, axis=0), id="duplicates"),
+        pytest.param(lambda: np.zeros((300, 80)), id="zeros"),
+    ],
+)
+@pytest.mark.parametrize("most_kept", [16, 96, 299])
+def test_neighbours_through_a_projection_are_exact(make, most_kept, monkeypatch):
+    X = make()
+    found = projected(X, 10, monkeypatch, MOST_KEPT=most_kept)
+    assert_same(found, graph_oracle.neighbors(X, 10), atol=1e-300)
+
+
+@pytest.mark.parametrize("pair_cost", [1e-9, 1e9])
+def test_rows_that_a_projection_does_not_settle_are_searched_again(pair_cost, monkeypatch, caplog):
+    """By pairs if they are cheap, and otherwise in all columns."""
+    X = normal(400, 80)
+    with caplog.at_level(logging.DEBUG, logger="lapwing.graphs"):
+        found = projected(X, 5, monkeypatch, PAIR_COST=pair_cost, MOST_KEPT=11)
+    assert "400 of 400 rows searched again" in caplog.text
+    assert_same(found, graph_oracle.neighbors(X, 5))
+
+
+@given(st.integers(20, 60), st.integers(1, 9), st.integers(0, 10**6))
+def test_a_projection_of_any_small_integer_data(n, k, seed):
+    X = np.random.default_rng(seed).integers(-2, 3, size=(n, 70)).astype(float)
+    with pytest.MonkeyPatch.context() as patch:
+        assert_same(projected(X, k, patch), graph_oracle.neighbors(X, k))
+
+
+def test_coordinates_are_never_farther_apart_than_rows(monkeypatch):
+    monkeypatch.setattr(projected_search, "WORTHWHILE", np.inf)
+    X = 100 + low_rank(200, 80, 5, 0.01)
+    projection = projected_search.best_projection(Points(X), 5)
+    distances = graph_oracle.pair_distances(X)
+    between = cdist(projection.Z, projection.Z)
+    for i in range(len(X)):
+        assert (between[i] <= projection.ceiling(distances[i], np.full(len(X), i))).all()
+    # The bound is of use: for these rows, the first coordinates contain nearly everything.
+    assert np.median(between[distances > 0] / distances[distances > 0]) > 0.9 * projection.scale
+
+
+def test_projections_are_for_many_dense_rows_of_many_columns(monkeypatch):
+    monkeypatch.setattr(projected_search, "LEAST_ROWS", 2000)
+    useful = low_rank(2000, 200, 3, 1e-3)
+    assert choose_projection(Points(useful), 5) is not None
+    assert choose_projection(Points(useful[:1999]), 5) is None
+    assert choose_projection(Points(sp.csr_array(useful)), 5) is None
+    assert choose_projection(Points(useful[:, :64]), 5) is None
+    assert choose_projection(Points(normal(2000, 200)), 5) is None
+    squared, index = exact_neighbors(Points(useful), 5, block_size=512)  # without a projection
+    assert_same(nearest_neighbors(useful, 5), (np.sqrt(squared), index))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("value", [1.0, 1 / np.sqrt(7), 1e-200])
+def test_indicators_with_many_ties_follow_the_index(metric, value):
+    """Rows of seven categories: at most seven different distances."""
+    codes = np.random.default_rng(0).integers(0, 4, size=(400, 7))
+    X = (codes[:, :, None] == np.arange(4)).reshape(400, 28).astype(float)
+    found = nearest_neighbors(sp.csr_array(value * X), 10, metric=metric)
+    expected = graph_oracle.neighbors(X, 10)  # whole numbers, whose sums are exact
+    np.testing.assert_array_equal(found[1], expected[1])
+    expected = value * expected[0] if metric == "euclidean" else expected[0] ** 2 / 14
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+
+
+@given(st.integers(3, 60), st.integers(1, 30), st.floats(0.02, 0.9), st.integers(0, 10**6))
+def test_any_indicators(n, d, density, seed):
+    """Rows with different numbers of ones, empty rows and duplicates."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, d)) < density).astype(float)
+    k = int(rng.integers(1, n))
+    points = Points(sp.csr_array(X))
+    block_size = int(rng.integers(1, 80))
+    squared, index = exact_neighbors(points, k, block_size=block_size)
+    assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, k))
+    assert are_indicators(points) == bool(X.any())
+
+
+def test_other_values_are_no_indicators():
+    X = sp.csr_array(np.eye(5))
+    assert are_indicators(Points(X))
+    assert not are_indicators(Points(X.toarray()))
+    assert not are_indicators(Points(sp.csr_array(np.diag([1.0, 1.0, 2.0, 1.0, 1.0]))))
+    assert not are_indicators(Points(sp.csr_array((5, 5))))

@@ -75,6 +75,43 @@ def test_several_polynomials_of_one_recurrence_stand_side_by_side():
         np.testing.assert_allclose(together[:, [k]], alone, atol=1e-12)
 
 
+@pytest.mark.parametrize("degree", [1, 2, 30])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_single_precision_gives_the_same_in_the_same_order(degree, normalized):
+    _, fitted = graph(normalized=normalized)
+    L, rng = fitted.laplacian_, np.random.default_rng(0)
+    coefficients, V = rng.normal(size=(degree + 1, 2)), rng.normal(size=(80, 20))
+    double = GraphFilter(L, spectrum_bound(L), coefficients)
+    expected, found = double(V), double.single_precision()(V.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("columns", [0, 3, 20])
+def test_some_rows_of_a_filter(single, columns):
+    _, fitted = graph()
+    rng = np.random.default_rng(0)
+    apply = GraphFilter(fitted.laplacian_, 2.1, rng.normal(size=(9, 2)))
+    apply = apply.single_precision() if single else apply
+    V = rng.normal(size=(80, columns)).astype(apply.coefficients.dtype)
+    rows = np.array([7, 3, 3, 79])
+    np.testing.assert_array_equal(apply(V, rows), apply(V)[rows])
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_other_coefficients_of_the_same_filter(single):
+    _, fitted = graph()
+    rng = np.random.default_rng(0)
+    first, second, V = rng.normal(size=(4, 1)), rng.normal(size=(9, 2)), rng.normal(size=(80, 3))
+    made = [GraphFilter(fitted.laplacian_, 2.1, c) for c in (first, second)]
+    if single:
+        made, V = [found.single_precision() for found in made], V.astype(np.float32)
+    before = made[0](V)
+    np.testing.assert_array_equal(made[0].with_coefficients(second)(V), made[1](V))
+    np.testing.assert_array_equal(made[0](V), before)
+
+
 def green(n_landmarks, ratio=100.0, n=150, normalized=True, power=1, size=1.0):
     X, fitted = graph(n, normalized, power)
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1e-3 * np.eye(n)

@@ -612,3 +612,60 @@ def test_memory_is_what_was_announced(n, m, l, n_ratios, monkeypatch):
     assert len(kept) == n_ratios
     announced = basis_bytes(n, m, l, n_ratios)
     assert peak <= announced <= 2.5 * peak
+
+
+@pytest.mark.parametrize("with_intercept", [False, True])
+@pytest.mark.parametrize("size", [1, 5, 12])
+@pytest.mark.parametrize("together", [True, False])
+def test_subsets_are_solved_as_problems_of_their_own(with_intercept, size, together, monkeypatch):
+    if not together:
+        monkeypatch.setattr(label_problem_module, "_BLOCK_ENTRIES", 0)
+    rng = np.random.default_rng(0)
+    A, y = rng.normal(size=(12, 4)), rng.choice([-1.0, 1.0], size=(12, 3))
+    weights = rng.uniform(0.2, 3.0, 12)
+    weights[[2, 7]] = 0.0
+    t = rng.uniform(0.5, 1.5, 12) if with_intercept else None
+    problem = LabelProblem(A @ A.T, t, 0.1, SquaredLoss(), y, weights, 0.3)
+    subsets = np.array([np.sort(rng.permutation(12)[:size]) for _ in range(6)])
+    c, b = problem.solve_subsets(subsets)
+    assert c.shape == (6, size, 3)
+    assert b.shape == (6, 3)
+    for index, c_own, b_own in zip(subsets, c, b, strict=True):
+        # Minimise Σ w (y − Kc − tb)² + γ(cᵀKc + σb²) over the rows of positive weight, written out.
+        own = index[weights[index] > 0]
+        K, n_own = A[own] @ A[own].T, len(own)
+        t_own = np.zeros(n_own) if t is None else t[own]
+        system = np.block(
+            [
+                [K + 0.3 * np.diag(1.0 / weights[own]), t_own[:, None]],
+                [t_own[None], np.full((1, 1), -0.1)],
+            ]
+        )
+        solved = np.linalg.solve(system, np.vstack([y[own], np.zeros((1, 3))]))
+        expected = np.zeros((size, 3))
+        expected[weights[index] > 0] = solved[:-1]
+        np.testing.assert_allclose(c_own, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(b_own, solved[-1], rtol=1e-9, atol=1e-9)
+
+
+def test_singular_subsets_are_solved_one_by_one():
+    problem = LabelProblem(
+        np.zeros((4, 4)), None, 0.0, SquaredLoss(), np.ones((4, 1)), np.ones(4), 1e-320
+    )
+    problem.R[:2, :2] = 1.0
+    c, b = problem.solve_subsets(np.array([[0, 1]]))
+    np.testing.assert_allclose(c[0], 0.5, rtol=1e-9)
+    assert b.shape == (1, 1)
+
+
+@pytest.mark.parametrize("normalized", [False, True])  # without and with a penalty of constants
+def test_reductions_to_other_rows_are_those_made_anew(normalized):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    S = KNNGraph(5, normalized=normalized).fit(X).laplacian_
+    H = cholesky_basis(np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)))[0]
+    first, second = np.arange(6), np.array([3, 17, 30, 39])
+    reductions = BasisReductions(H, S, first)
+    found, expected = reductions.to(second).at(2.0), BasisReductions(H, S, second).at(2.0)
+    for name in ("R", "t", "sigma", "coefficients"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert len(reductions.at(2.0).R) == 6

@@ -1,5 +1,6 @@
 """Fitted functions: values against naive formulas, sums and multiples, files."""
 
+import tracemalloc
 from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
@@ -384,3 +385,15 @@ SENSELESS = {
 def test_contents_that_make_no_sense_are_refused(predictor):
     with pytest.raises((ValueError, TypeError)):
         type(predictor).from_arrays(*predictor.to_arrays())
+
+
+def test_neighbours_of_sparse_rows_take_little_memory():
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix((rng.random((21_500, 12)) < 0.3) * rng.random((21_500, 12)))
+    average = NeighborAverage(X[:20_000], rng.random((20_000, 2)), np.ones(20_000), 5)
+    tracemalloc.start()
+    found = average.values(X[20_000:])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 20_000 * 1_500  # all distances
+    np.testing.assert_allclose(found[-3:], average.values(X[-3:]), rtol=1e-12)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..kernels.functions import GaussianKernel, Kernel, LinearKernel
 from ..losses import SquaredLoss
+from ..solvers.label_problem import LabelProblem
 from ..solvers.reduction import Reduction
 from .labels import SUBSETS, Labels
 
@@ -97,23 +98,19 @@ class LinearSetting:
         the function of two labels varies more than that of forty. There, the solution is the mean
         of those for subsets with equal numbers of labels.
         """
-        c, b = self._least_squares(labels, labels.even_weights)
+        c, b, _ = self._problem(labels, labels.even_weights).solve()
         if labels.is_even or labels.sampled == 1.0:
             return c, b
-        chosen = 1.0 - labels.sampled
+        share = (1.0 - labels.sampled) / SUBSETS
         c, b = labels.sampled * c, labels.sampled * b
-        for subset in labels.even_subsets():
-            part, own = self.of(subset), labels.take(subset)
-            c_own, b_own = part._least_squares(own, own.weights)
-            c[subset] += chosen / SUBSETS * c_own
-            b += chosen / SUBSETS * b_own
-        return c, b
+        subsets = np.array(list(labels.even_subsets()))
+        c_own, b_own = self._problem(labels, labels.weights).solve_subsets(subsets)
+        np.add.at(c, subsets, share * c_own)
+        return c, b + share * b_own.sum(axis=0)
 
-    def _least_squares(self, labels: Labels, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _problem(self, labels: Labels, weights: np.ndarray) -> LabelProblem:
         reg = self.settings["reg"]
-        problem = self.reduction.problem(SquaredLoss(), labels.targets, weights, reg, True)
-        c, b, _ = problem.solve()
-        return c, b
+        return self.reduction.problem(SquaredLoss(), labels.targets, weights, reg, True)
 
     def of(self, index: np.ndarray) -> LinearSetting:
         """Return the setting for some of the labels; it can be solved and not expanded."""

@@ -49,6 +49,7 @@ class GraphFamily:
 
     def __init__(self, X: Any, graph: KNNGraph) -> None:
         self.X, self.graph = X, graph
+        self._filters: dict[str, GraphFilter] = {}
         self._kept: dict[tuple[str, int, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
@@ -65,8 +66,12 @@ class GraphFamily:
         together = {*kernels, *GRAPH_KERNELS[neighbours]}  # the same degree for each alone
         degree = max(_degree(*kernel, upper) for kernel in together)
         curves = [_curve(*kernel, degree, upper) for kernel in kernels]
-        found = GraphFilter(L, upper, np.column_stack(curves))
-        return found.single_precision() if self.X.shape[0] > _SINGLE_ROWS else found
+        found = self._filters.get(neighbours)
+        if found is None:
+            found = GraphFilter(L, upper, np.ones(1))
+            found = found.single_precision() if self.X.shape[0] > _SINGLE_ROWS else found
+            self._filters[neighbours] = found
+        return found.with_coefficients(np.column_stack(curves))
 
     def _columns(
         self, neighbours: str, kernels: Sequence[GraphKernel], index: np.ndarray, rows: np.ndarray
@@ -78,7 +83,7 @@ class GraphFamily:
         def fill(block: slice) -> None:
             J = np.zeros((n, block.stop - block.start), dtype=apply.coefficients.dtype)
             J[index[block], np.arange(J.shape[1])] = 1.0
-            images = apply(J)[rows].reshape(len(rows), len(kernels), -1)
+            images = apply(J, rows).reshape(len(rows), len(kernels), -1)
             found[:, :, block] = images.transpose(1, 0, 2)
 
         map_blocks(fill, row_blocks(len(index), _LABELS_AT_ONCE))

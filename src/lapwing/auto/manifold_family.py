@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graphs import KNNGraph
-from ..solvers.reduction import BasisReductions
+from ..solvers.reduction import BasisReductions, Reduction
 from ..spaces.basis import Basis, kernel_basis, landmark_basis
 from ..spaces.features import Landmarks, landmark_features
 from ..spaces.predictors import KernelExpansion, Predictor
@@ -46,6 +46,7 @@ class ManifoldFamily:
         self.labelled, self.seed = labelled, seed
         self.kernel = kernel_of_width(MANIFOLD_WIDTH, median_gamma)
         self._last: BasisReductions | None = None
+        self._kept: dict[float, Reduction] = {}
 
     @cached_property
     def _basis(self) -> Basis:
@@ -62,17 +63,21 @@ class ManifoldFamily:
         others = np.setdiff1d(np.arange(self.X.shape[0]), first)
         return np.append(first, rng.choice(others, limits.LANDMARKS - len(first), replace=False))
 
-    def _reductions(self, labels: Labels) -> BasisReductions:
-        """Return the reductions to the labelled rows; those of the last labels are kept."""
-        if self._last is None or not np.array_equal(self._last.labelled, labels.index):
+    def _reduction(self, labels: Labels, ratio: float) -> Reduction:
+        """Return the reduction to the labelled rows; those of the last labels are kept."""
+        if self._last is None:
             self._last = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
-        return self._last
+        elif not np.array_equal(self._last.labelled, labels.index):
+            self._last, self._kept = self._last.to(labels.index), {}
+        if ratio not in self._kept:
+            self._kept[ratio] = self._last.at(ratio)
+        return self._kept[ratio]
 
     def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
         """Yield the settings."""
-        reductions, H = self._reductions(labels), self._basis.H[sample]
+        H = self._basis.H[sample]
         for ratio, group in groupby(SETTINGS[MANIFOLD], itemgetter("ratio")):
-            reduction = reductions.at(ratio)
+            reduction = self._reduction(labels, ratio)
             on_sample = H @ reduction.coefficients
             on_sample[:, -1] = 1.0 - ratio * on_sample[:, -1]
             for settings in group:
@@ -80,7 +85,7 @@ class ManifoldFamily:
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
         """Fit one setting to labels; return the values on all rows, and the function."""
-        reduction = self._reductions(labels).at(settings["ratio"])
+        reduction = self._reduction(labels, settings["ratio"])
         c, b = LinearSetting(MANIFOLD, settings, reduction).solve(labels)
         theta, values = reduction.expand(c, b)
         basis = self._basis

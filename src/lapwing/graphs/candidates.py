@@ -38,6 +38,8 @@ class Candidates:
         Number of terms of an inner product.
     roundoff : float
         Unit roundoff of the arithmetic.
+    scale : float
+        Units of the search per unit of the rows.
     """
 
     squared: np.ndarray
@@ -45,6 +47,7 @@ class Candidates:
     reach: np.ndarray
     n_terms: int
     roundoff: float
+    scale: float
 
 
 def tree_candidates(points: Points, kept: int) -> Candidates:
@@ -57,7 +60,8 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
     is_self[~is_self.any(axis=1), kept] = True  # many duplicate rows: drop the farthest instead
     squared = distance[~is_self].reshape(n, kept) ** 2
     reach = frame.reach(np.sqrt(np.einsum("ij,ij->i", X, X)), DOUBLE)
-    return Candidates(squared, index[~is_self].reshape(n, kept), reach, points.n_features, DOUBLE)
+    index = index[~is_self].reshape(n, kept)
+    return Candidates(squared, index, reach, points.n_features, DOUBLE, frame.scale)
 
 
 def tile_candidates(points: Points, kept: int, block_size: int | None = None) -> Candidates:
@@ -98,20 +102,27 @@ def tile_candidates(points: Points, kept: int, block_size: int | None = None) ->
     index = np.empty((n, kept), dtype=np.int32)
     reach = np.empty(n)
     for block, found in zip(blocks, best, strict=True):
+        found.finish()
         ascending = np.argsort(found.value, axis=1)
         squared[order[block]] = 2 * np.take_along_axis(found.value, ascending, axis=1)
         index[order[block]] = order[np.take_along_axis(found.index, ascending, axis=1)]
     reach[order] = tiles.reach
-    return Candidates(squared, index, reach, tiles.n_terms, tiles.roundoff)
+    return Candidates(squared, index, reach, tiles.n_terms, tiles.roundoff, tiles.scale)
 
 
 class _Best:
-    """The ``kept`` smallest values of each row of one block so far."""
+    """The ``kept`` smallest values of each row of one block so far.
+
+    Values below the thresholds are collected and inserted together, which takes a fraction of the
+    time; meanwhile the thresholds are a little too large.
+    """
 
     def __init__(self, n_rows: int, kept: int, dtype: npt.DTypeLike) -> None:
         self.value = np.full((n_rows, kept), np.inf, dtype=dtype)
         self.index = np.zeros((n_rows, kept), dtype=np.int32)
         self.threshold = np.full(n_rows, np.inf, dtype=dtype)
+        self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._n_found = 0
         self._lock = threading.Lock()
 
     def update(self, tile: np.ndarray, first: int) -> None:
@@ -121,26 +132,40 @@ class _Best:
             return
         if tile.flags.c_contiguous:
             row, column = np.divmod(np.flatnonzero(tile < self.threshold[:, None]), tile.shape[1])
-        else:  # the transpose of a C-ordered tile: scan in memory order, then sort by row
-            flat = np.flatnonzero(self.threshold > tile.T)
-            column, row = np.divmod(flat, tile.shape[0])
-            by_row = np.argsort(row.astype(np.uint16), kind="stable")  # radix sort
-            row, column = row[by_row], column[by_row]
+        else:  # the transpose of a C-ordered tile: scan in memory order
+            column, row = np.divmod(np.flatnonzero(self.threshold > tile.T), tile.shape[0])
         if len(row) == 0:
             return
         value = tile[row, column]
-        counts = np.bincount(row, minlength=len(tile))
+        with self._lock:
+            self._found.append((row, column.astype(np.int32) + np.int32(first), value))
+            self._n_found += len(row)
+            if self._n_found >= len(self.value) * max(self.value.shape[1] // 4, 1):
+                self._merge()
+
+    def finish(self) -> None:
+        """Insert what has been found and not inserted yet."""
+        with self._lock:
+            self._merge()
+
+    def _merge(self) -> None:
+        if not self._found:
+            return
+        row, index, value = (np.concatenate(part) for part in zip(*self._found, strict=True))
+        self._found, self._n_found = [], 0
+        by_row = np.argsort(row.astype(np.uint16), kind="stable")  # radix sort
+        row, index, value = row[by_row], index[by_row], value[by_row]
+        counts = np.bincount(row, minlength=len(self.value))
         active = np.flatnonzero(counts)
         position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         line = np.repeat(np.arange(len(active)), counts[active])
         kept = self.value.shape[1]
-        values = np.full((len(active), kept + counts.max()), np.inf, dtype=tile.dtype)
+        values = np.full((len(active), kept + counts.max()), np.inf, dtype=value.dtype)
         indices = np.zeros(values.shape, dtype=np.int32)
         values[line, kept + position] = value
-        indices[line, kept + position] = column + first
-        with self._lock:
-            values[:, :kept], indices[:, :kept] = self.value[active], self.index[active]
-            self._keep_smallest(active, values, indices)
+        indices[line, kept + position] = index
+        values[:, :kept], indices[:, :kept] = self.value[active], self.index[active]
+        self._keep_smallest(active, values, indices)
 
     def _update_all(self, tile: np.ndarray, first: int) -> None:
         """Partition whole strips of the tile, as long as there are no thresholds to filter by."""

@@ -6,8 +6,12 @@ only the Laplacian: no data, no kernels, no labels.
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..arrays.threads import map_blocks, row_blocks
@@ -34,41 +38,76 @@ class GraphFilter:
         self.laplacian = laplacian
         self.upper = upper
         self.coefficients = coefficients.reshape(len(coefficients), -1)
-        self._map: Operator | sp.csr_matrix = laplacian  # what is multiplied
+        self._matrix: sp.csr_matrix | None = None  # 4L/upper − 2I, of rows in another order
+        self._order = self._position = np.empty(0, dtype=int)
 
     def single_precision(self) -> GraphFilter:
-        """Return the same filter in float32, twice as fast on wide blocks.
+        """Return the same filter in float32, several times as fast on wide blocks.
 
-        A Laplacian that is not stored as a sparse matrix has none, and the filter is returned.
+        Neighbours are moved near to each other in memory, which halves the time of a product. A
+        Laplacian that is not stored as a sparse matrix has none, and the filter is returned.
         """
         if self.laplacian.matrix is None:
             return self
+        L = sp.csr_matrix(self.laplacian.matrix)
         single = GraphFilter(self.laplacian, self.upper, self.coefficients.astype(np.float32))
-        single._map = self.laplacian.matrix.astype(np.float32)
+        single._order = reverse_cuthill_mckee(L, symmetric_mode=True).astype(int)
+        single._position = np.argsort(single._order)
+        shifted = L * (4.0 / self.upper) - 2.0 * sp.eye_array(L.shape[0], format="csr")
+        single._matrix = sp.csr_matrix(shifted[single._order][:, single._order], dtype=np.float32)
+        single._matrix.sort_indices()
         return single
 
-    def __call__(self, V: np.ndarray) -> np.ndarray:
-        """Return the polynomials of L times V, side by side."""
-        if V.shape[1] == 0:
-            return np.repeat(V, self.coefficients.shape[1], axis=1)
-        blocks = row_blocks(V.shape[1], _COLUMN_BLOCK)
-        return np.hstack(map_blocks(lambda b: self._apply(np.ascontiguousarray(V[:, b])), blocks))
+    def with_coefficients(self, coefficients: np.ndarray) -> GraphFilter:
+        """Return another polynomial of the same Laplacian in the same precision."""
+        other = copy(self)
+        other.coefficients = coefficients.reshape(len(coefficients), -1)
+        other.coefficients = other.coefficients.astype(self.coefficients.dtype)
+        return other
 
-    def _apply(self, V: np.ndarray) -> np.ndarray:
-        half = float(self.upper) / 2.0
-        before, current = V, self._map @ V / half - V
+    def __call__(self, V: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the polynomials of L times V, side by side; of some rows only, if these are given.
+
+        Without ``rows`` every polynomial costs two more passes over V per degree.
+        """
+        if V.shape[1] == 0:
+            kept = V if rows is None else V[rows]
+            return np.repeat(kept, self.coefficients.shape[1], axis=1)
+        blocks = row_blocks(V.shape[1], _COLUMN_BLOCK)
+        return np.hstack(map_blocks(lambda b: self._apply(V[:, b], rows), blocks))
+
+    def _apply(self, V: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        reordered = self._matrix is not None
+        V = V[self._order] if reordered else np.ascontiguousarray(V)
+        picked: Any = slice(None)
+        if rows is not None:
+            picked = self._position[rows] if reordered else rows
+        before, current = V, self._twice(V)
+        current *= 0.5
         results = [
-            c0 * before + c1 * current for c0, c1 in zip(*self.coefficients[:2], strict=True)
+            c0 * before[picked] + c1 * current[picked]
+            for c0, c1 in zip(*self.coefficients[:2], strict=True)
         ]
         for row in self.coefficients[2:]:
-            following = self._map @ current
-            following *= 2.0 / half
-            following -= 2.0 * current
+            following = self._twice(current)
             following -= before
             before, current = current, following
             for result, c in zip(results, row, strict=True):
-                result += c * current
-        return np.hstack(results)
+                result += c * current[picked]
+        return np.hstack(results if rows is not None or not reordered else self._restored(results))
+
+    def _restored(self, results: list[np.ndarray]) -> list[np.ndarray]:
+        """Return results with their rows in the order of the Laplacian."""
+        return [result[self._position] for result in results]
+
+    def _twice(self, V: np.ndarray) -> np.ndarray:
+        """Return 2(2L/upper − I)V in a new array."""
+        if self._matrix is not None:
+            return self._matrix @ V
+        image = self.laplacian @ V
+        image *= 4.0 / float(self.upper)
+        image -= 2.0 * V
+        return image
 
 
 def spectrum_bound(laplacian: Operator) -> float:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from ..arrays.threads import row_blocks
 
 CHUNK_BYTES = 8_000_000  # temporary arrays of about the size of the cache
+PAIR_BYTES = 2_000_000  # the same for one of the two arrays of pairs
 
 
 class Points:
@@ -53,7 +54,8 @@ class Points:
         """
         result = np.empty(len(rows))
         width = max(1, self.X.nnz // max(len(self), 1)) if self.sparse else self.n_features
-        for part in row_blocks(len(rows), max(1, CHUNK_BYTES // (8 * max(width, 1)))):
+        size = CHUNK_BYTES if self.sparse else PAIR_BYTES
+        for part in row_blocks(len(rows), max(1, size // (8 * max(width, 1)))):
             if self.sparse:
                 gap = self.X[rows[part]].astype(np.float64) - self.X[others[part]]
                 gap.data **= 2

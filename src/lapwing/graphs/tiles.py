@@ -19,6 +19,7 @@ from .points import CHUNK_BYTES, Points, squared_norms
 # dense tile, 0.6 or more, are slower than one of these two at every density.
 GEMM_COST, CSR_COST = 0.03, 4.0
 DOUBLE = 2.0**-53  # unit roundoff of float64
+STORED_BYTES = 128_000_000  # float32 copy of CSR rows as dense ones
 DENSE_BLOCK_BYTES = 32_000_000  # one block of CSR rows, converted to dense ones
 
 
@@ -83,7 +84,8 @@ class DenseTiles:
     """Float32 tiles from one matrix product each, with the rows in the given order.
 
     Two additional columns hold s/2, so that the product is half the squared distance and no second
-    pass over the tile adds the norms. CSR rows are converted to dense ones block by block.
+    pass over the tile adds the norms. CSR rows are converted to dense ones block by block, or once
+    if these are few numbers.
     """
 
     roundoff = 2.0**-24
@@ -94,7 +96,9 @@ class DenseTiles:
         self.order = order
         self.n_terms = points.n_features + 2
         norms = np.empty(len(order))
-        stored = None if points.sparse else np.empty((len(order), self.n_terms), dtype=np.float32)
+        stored = None
+        if not points.sparse or 4 * len(order) * self.n_terms <= STORED_BYTES:
+            stored = np.empty((len(order), self.n_terms), dtype=np.float32)
 
         def prepare(rows: slice) -> None:
             block = self._right(rows)
@@ -105,9 +109,10 @@ class DenseTiles:
         step = min(block_size, max(1, CHUNK_BYTES // (8 * self.n_terms)))
         map_blocks(prepare, row_blocks(len(order), step))
         self._stored = stored
+        self.scale = self.frame.scale
         self.reach = self.frame.reach(norms, self.roundoff)
 
-    def left(self, rows: slice) -> np.ndarray:
+    def left(self, rows: slice | np.ndarray) -> np.ndarray:
         """The left factor [-x, s/2, 1] of all tiles in a strip of rows."""
         right = self.right(rows)
         left = np.negative(right)
@@ -115,15 +120,17 @@ class DenseTiles:
         left[:, -1] = 1.0
         return left
 
-    def right(self, rows: slice) -> np.ndarray:
+    def right(self, rows: slice | np.ndarray) -> np.ndarray:
         """The right factor [y, 1, s/2]."""
         return self._right(rows) if self._stored is None else self._stored[rows]
 
-    def tile(self, left: np.ndarray, rows: slice, columns: slice, out: np.ndarray) -> np.ndarray:
+    def tile(
+        self, left: np.ndarray, rows: slice | np.ndarray, columns: slice, out: np.ndarray
+    ) -> np.ndarray:
         """Half squared distances between two blocks of rows, written to ``out``."""
         return np.matmul(left, self.right(columns).T, out=out)
 
-    def _right(self, rows: slice) -> np.ndarray:
+    def _right(self, rows: slice | np.ndarray) -> np.ndarray:
         exact = self.frame.rows(self.order[rows])
         block = np.empty((exact.shape[0], self.n_terms), dtype=np.float32)
         block[:, :-2] = exact
@@ -138,6 +145,7 @@ class SparseTiles:
 
     roundoff = DOUBLE
     dtype = np.float64
+    scale = 1.0
 
     def __init__(self, points: Points, order: np.ndarray) -> None:
         self.X = sp.csr_array(points.X)[order].astype(np.float64)
@@ -145,11 +153,13 @@ class SparseTiles:
         self.halves = squared_norms(self.X) / 2
         self.reach = np.sqrt(2 * self.halves)
 
-    def left(self, rows: slice) -> sp.csr_array:
+    def left(self, rows: slice | np.ndarray) -> sp.csr_array:
         """The left factor -x of all tiles in a strip of rows."""
         return -self.X[rows]
 
-    def tile(self, left: sp.csr_array, rows: slice, columns: slice, out: np.ndarray) -> np.ndarray:
+    def tile(
+        self, left: sp.csr_array, rows: slice | np.ndarray, columns: slice, out: np.ndarray
+    ) -> np.ndarray:
         """Half squared distances between two blocks of rows, in a new array."""
         tile = (left @ self.X[columns].T).toarray()
         tile += self.halves[rows, None]
@@ -161,10 +171,17 @@ def choose_tiles(
     points: Points, order: np.ndarray, block_size: int
 ) -> tuple[DenseTiles | SparseTiles, int]:
     """Return the cheaper type of tiles for these rows, and its number of rows per block."""
+    if not gemm_is_faster(points):
+        return SparseTiles(points, order), block_size
     if points.sparse:
-        n, d = points.X.shape
-        column_counts = np.bincount(points.X.indices, minlength=d).astype(np.float64)
-        if CSR_COST * float(column_counts @ column_counts) < GEMM_COST * d * n * n:
-            return SparseTiles(points, order), block_size
-        block_size = min(block_size, max(128, DENSE_BLOCK_BYTES // (8 * d)))
+        block_size = min(block_size, max(128, DENSE_BLOCK_BYTES // (8 * points.n_features)))
     return DenseTiles(points, order, block_size), block_size
+
+
+def gemm_is_faster(points: Points) -> bool:
+    """Return whether products of rows are faster as dense rows, even if these are sparse."""
+    if not points.sparse:
+        return True
+    n, d = points.X.shape
+    column_counts = np.bincount(points.X.indices, minlength=d).astype(np.float64)
+    return CSR_COST * float(column_counts @ column_counts) >= GEMM_COST * d * n * n

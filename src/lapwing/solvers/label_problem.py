@@ -110,6 +110,57 @@ class LabelProblem:
             "and smooth or a sum of hinges"
         )
 
+    def solve_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solutions for subsets of the rows, of the squared loss.
+
+        Parameters
+        ----------
+        subsets : ndarray of int, shape (s, m)
+            Rows of each subset.
+
+        Returns
+        -------
+        c : ndarray of shape (s, m, columns)
+            Dual coefficients.
+        b : ndarray of shape (s, columns)
+            Intercepts.
+        """
+        if subsets.shape[0] * (subsets.shape[1] + 1) ** 2 <= _BLOCK_ENTRIES:
+            try:
+                return self._solve_stack(subsets)
+            except np.linalg.LinAlgError:  # exactly singular
+                pass
+        found = [self._subset(index).solve()[:2] for index in subsets]
+        return np.stack([c for c, _ in found]), np.stack([b for _, b in found])
+
+    def _subset(self, index: np.ndarray) -> LabelProblem:
+        """Return the problem of some of the rows."""
+        return replace(
+            self,
+            R=self.R[np.ix_(index, index)],
+            t=None if self.t is None else self.t[index],
+            targets=self.targets[index],
+            weights=self.weights[index],
+        )
+
+    def _solve_stack(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Solve the least-squares problems of subsets as one stack of systems."""
+        y, weights = self.targets[subsets], self.weights[subsets]
+        t = np.zeros(subsets.shape) if self.t is None else self.t[subsets]
+        used = weights > 0
+        systems = self.R[subsets[:, :, None], subsets[:, None, :]]
+        systems *= used[:, :, None] & used[:, None, :]
+        diagonal = np.arange(subsets.shape[1])
+        ridge = self.reg_ambient / np.where(used, weights, self.reg_ambient)
+        systems[:, diagonal, diagonal] += ridge
+        rhs = np.concatenate([y, t[:, :, None]], axis=2) * used[:, :, None]
+        solved = np.linalg.solve(systems, rhs)
+        c, solved_t = solved[:, :, :-1], solved[:, :, -1]
+        schur = self.sigma + (t * solved_t).sum(axis=1)
+        schur = np.where(schur > 0, schur, np.inf)  # without t there is no intercept
+        b = np.einsum("sm,smc->sc", t, c) / schur[:, None]
+        return c - solved_t[:, :, None] * b[:, None, :], b
+
     def leave_one_out(self, c: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return each labelled row's value when its own label is left out, shape (l, columns).
 

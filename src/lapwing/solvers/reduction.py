@@ -14,6 +14,7 @@ Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -35,7 +36,7 @@ from .refinement import ILL_CONDITIONED, Solve, columns_at_once, refined
 #: Columns of I + μSK that are formed at once; more would not stay in the cache.
 COLUMN_BLOCK = 64
 #: Number of entries of a block of columns that is multiplied by S.
-_BLOCK_ENTRIES = 16_000_000
+_BLOCK_ENTRIES = 8_000_000
 #: Condition number of I + μM above which its solutions are refined.
 _REFINED = 1e6
 
@@ -188,12 +189,22 @@ class BasisReductions:
     """
 
     def __init__(self, H: Any, S: Operator, labelled: np.ndarray) -> None:
-        self.H, self.S, self.labelled = H, S, labelled
+        self.H, self.S = H, S
         self._M = smoothness_in_basis(H, S)
-        S_ones = S.times_ones()
-        self._penalised = bool(S_ones.any())
-        self._rhs = np.column_stack([to_dense(H[labelled]).T, H.T @ S_ones])
         self._norm = _frobenius_norm(self._M)
+        self._set_labelled(labelled)
+
+    def _set_labelled(self, labelled: np.ndarray) -> None:
+        S_ones = self.S.times_ones()
+        self.labelled = labelled
+        self._penalised = bool(S_ones.any())
+        self._rhs = np.column_stack([to_dense(self.H[labelled]).T, self.H.T @ S_ones])
+
+    def to(self, labelled: np.ndarray) -> BasisReductions:
+        """Return the reductions to other labelled rows; M is the same."""
+        other = copy(self)
+        other._set_labelled(labelled)
+        return other
 
     def at(self, mu: float) -> Reduction:
         """Return the reduction of one ratio."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks
@@ -29,6 +30,8 @@ from .prototypes import Similarities, tile_rows
 
 #: Number of rows whose neighbours are searched at a time.
 _NEIGHBOR_ROWS = 20_000
+#: Size of a block of distances between sparse rows, of which their product takes some more.
+_NEIGHBOR_MEGABYTES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +263,8 @@ class NeighborAverage(Predictor):
         return np.concatenate(found) if found else np.zeros((0, self.on_rows.shape[1]))
 
     def _mean(self, search: Any, X: Any) -> np.ndarray:
-        distances, index = search.kneighbors(X)
+        with config_context(working_memory=_NEIGHBOR_MEGABYTES):
+            distances, index = search.kneighbors(X)
         farthest = np.maximum(distances[:, -1:], 1e-150)
         squares = (distances / farthest) ** 2
         weights = np.exp(2.0 * (squares[:, :1] - squares)) * self.weights[index]
