@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from sklearn.datasets import load_digits, make_blobs
 
 import lapwing
@@ -49,7 +48,7 @@ def test_labels_count_one_on_average_by_class_or_each(counts, sampled):
     sums = np.bincount(labels.codes, weights=labels.counting) / len(labels.index)
     natural = np.array(counts) / sum(counts)
     np.testing.assert_allclose(sums, sampled * natural + (1 - sampled) / len(counts))
-    assert labels.is_even == (len(set(counts)) == 1)
+    assert labels.is_even == (max(counts) <= 1.5 * min(counts))
 
 
 def test_even_weights_keep_the_weights_of_the_user():
@@ -113,22 +112,37 @@ def test_a_random_sample_is_told_from_rows_chosen_by_class():
 
 
 def test_evidence_is_that_of_the_formulas():
-    P, codes, shares = simulated(3, 12, {})
+    P, codes, shares = simulated(3, 12, {}, shares=(0.6, 0.4))
     counts = np.bincount(codes, minlength=2)
 
-    def random(b):
-        b = np.append(0.0, b)
-        scores = np.log(P) + b
-        own = scores[np.arange(12), codes] - np.log(np.exp(scores).sum(axis=1))
-        return -(own.sum() + 5.0 * (shares @ (b - np.log(shares @ np.exp(b)))))
+    def likelihood(b):
+        """Of the labels times the prior of a factor e^b of the second class."""
+        weighted = P * [1.0, np.exp(b)]
+        own = (weighted / weighted.sum(axis=1, keepdims=True))[np.arange(12), codes]
+        prior = shares @ (np.array([0.0, b]) - np.log(shares @ [1.0, np.exp(b)]))
+        return own.prod() * np.exp(5.0 * prior), np.exp(5.0 * prior)
 
-    sample = -minimize(random, 0.0, method="Nelder-Mead", tol=1e-10).fun
-    sample -= 0.5 * np.log(1 + 12 / 5)
+    grid = np.linspace(-15.0, 15.0, 6001)
+    evidence, normalisation = np.array([likelihood(b) for b in grid]).sum(axis=0)
     by_class = np.log(P / shares)[np.arange(12), codes].sum()
     factorial = np.cumsum(np.log(np.maximum(np.arange(20), 1)))  # of log k!
     by_class += factorial[1] - factorial[13] + factorial[counts].sum()
-    expected = 1.0 / (1.0 + 3.0 * np.exp(by_class - sample))
-    assert sample_probability(P, codes, shares) == pytest.approx(expected, rel=1e-5)
+    expected = 1.0 / (1.0 + 3.0 * np.exp(by_class) * normalisation / evidence)
+    assert sample_probability(P, codes, shares) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("C", [3, 10])
+def test_more_labels_of_a_sample_make_it_more_likely_one(C):
+    found = []
+    for l in (20, 60, 150):
+        several = []
+        for seed in range(21):
+            codes = np.random.default_rng(seed).integers(C, size=l)
+            P = np.where(codes[:, None] == np.arange(C), 0.98, 0.02 / (C - 1))
+            several.append(sample_probability(P, codes, np.full(C, 1.0 / C)))
+        found.append(np.median(several))
+    assert found == sorted(found)
+    assert found[-1] > 0.6
 
 
 @given(st.integers(0, 100), st.integers(1, 30), st.floats(0.01, 0.99))
@@ -208,10 +222,12 @@ def test_few_labels_keep_the_selection_and_many_repeat_it(digits):
     model.add_labels(one_class, np.full(len(one_class), -1))
     model.add_labels(rows[5:], truth[rows[5:]])
     assert model.candidates_ is not before
-    assert "selected again, because there are 60 labels instead of 30" in model.report_.reason
+    again = "models were selected again, because there are 60 labels instead of 30"
+    assert again in model.report_.warnings
     assert model.report_.refits == 0
     model.add_labels(rows[:1], truth[rows[:1]])  # labels that are known already
     assert model.report_.refits == 1
+    assert not any("selected again" in note for note in model.report_.warnings)
 
 
 def test_labels_that_contradict_the_model_repeat_the_selection(digits):
@@ -220,7 +236,7 @@ def test_labels_that_contradict_the_model_repeat_the_selection(digits):
     sure = np.argsort(-model.label_distributions_.max(axis=1) + 10.0 * (y != -1))[:12]
     wrong = (model.transduction_[sure] + 1) % 10
     model.add_labels(sure, wrong)
-    assert "differ from the predictions more than expected" in model.report_.reason
+    assert "differ from the predictions more than expected" in model.report_.warnings[0]
 
 
 def test_a_new_class_repeats_the_selection(digits):
@@ -229,7 +245,7 @@ def test_a_new_class_repeats_the_selection(digits):
     model = SemiSupervisedClassifier().fit(X, y)
     rows = np.flatnonzero(truth == 9)[:4]
     model.add_labels(rows, [9] * 4)
-    assert "the classes have changed" in model.report_.reason
+    assert any("the classes have changed" in note for note in model.report_.warnings)
     assert model.classes_.tolist() == list(range(10))
     assert np.mean(model.predict(X)[truth == 9] == 9) > 0.5
 
@@ -240,7 +256,7 @@ def test_targets_that_double_repeat_the_selection():
     model = SemiSupervisedRegressor().fit(X, y)
     rows = np.arange(5, 80, 10)
     model.add_labels(rows, np.sin(4 * X[rows, 0]))
-    assert "there are 16 labels instead of 8" in model.report_.reason
+    assert any("there are 16 labels instead of 8" in note for note in model.report_.warnings)
 
 
 def test_whether_labels_are_a_sample_can_be_said():
@@ -253,10 +269,75 @@ def test_whether_labels_are_a_sample_can_be_said():
         model = SemiSupervisedClassifier("supervised").fit(X, first)
         model.add_labels(late[:5], truth[late[:5]], random=random)
         found[random] = np.mean(model.transduction_ == 1)
-        assert model._last_selection.sampled == (PRIOR if random is None else random)
+        assert model._last_selection.said == random
     assert found[True] > found[False]
     with pytest.raises(ValueError, match="random must be True, False or None, got 1"):
         model.add_labels(late, truth[late], random=1)
+
+
+def test_what_was_said_holds_until_it_is_said_again():
+    X, y, truth = skewed_blobs()
+    late = np.flatnonzero(y == 1)[2:]
+    first = y.copy()
+    first[late] = -1
+    model = SemiSupervisedClassifier("supervised").fit(X, first)
+    model.add_labels(late[:2], truth[late[:2]], random=True)
+    model.add_labels(late[2:4], truth[late[2:4]])
+    assert model._last_selection.sampled_now(model._targets) == 1.0
+    rows = np.flatnonzero(first == -1)[:60]
+    model.add_labels(rows, truth[rows])  # selects again
+    assert any("selected again" in note for note in model.report_.warnings)
+    assert model._last_selection.sampled_now(model._targets) == 1.0
+    model.add_labels(late, truth[late], random=False)
+    assert model._last_selection.sampled_now(model._targets) == 0.0
+    model.set_params(class_shares="labels")
+    with pytest.raises(ValueError, match='random=False contradicts class_shares="labels"'):
+        model.add_labels(late, truth[late], random=False)
+
+
+def test_saying_that_labels_are_a_sample_is_no_reason_to_select_again():
+    X, y, truth = skewed_blobs()
+    model = SemiSupervisedClassifier("supervised").fit(X, y)
+    row = np.flatnonzero(y == -1)[:1]
+    model.add_labels(row, truth[row], random=True)
+    assert model.report_.refits == 1
+
+
+def test_labels_may_change_where_every_row_has_one():
+    X, _, truth = skewed_blobs()
+    X, truth = X[:80], truth[:80]
+    for index, label in ((3, 1 - truth[3]), (3, -1), (5, 7)):
+        model = SemiSupervisedClassifier("supervised").fit(X, truth)
+        model.add_labels([index], [label])
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_corrected_labels_repeat_the_selection(digits):
+    X, y, truth = digits
+    wrong = y.copy()
+    some = np.flatnonzero(y != -1)[:10]
+    wrong[some] = (y[some] + 1) % 10
+    model = SemiSupervisedClassifier().fit(X, wrong)
+    before = model.report_.score
+    model.add_labels(some, truth[some])
+    assert any("labels have been corrected" in note for note in model.report_.warnings)
+    assert model.report_.score > before
+    model.add_labels(some[:1], [-1])  # a label that is removed is no contradiction
+    assert model.report_.refits == 1
+
+
+def test_notes_on_numbers_of_labels_follow_added_ones(digits):
+    X, y, truth = digits
+    few = y.copy()
+    few[np.flatnonzero(y == 0)[1:]] = -1
+    model = SemiSupervisedClassifier().fit(X, few)
+    assert any("classes with a single label" in note for note in model.report_.warnings)
+    rows = np.flatnonzero((truth == 0) & (few == -1))[:2]
+    model.add_labels(rows, [0, 0])
+    assert not any("classes with a single label" in note for note in model.report_.warnings)
+    many = np.flatnonzero((truth == 1) & (few == -1))[:25]
+    model.add_labels(many, [1] * 25, random=False)
+    assert any("different numbers of labels" in note for note in model.report_.warnings)
 
 
 def test_shares_of_the_labels_mean_a_sample():
@@ -266,7 +347,7 @@ def test_shares_of_the_labels_mean_a_sample():
         for shares in (None, "labels")
     )
     assert np.mean(sample.transduction_ == 1) > 0.9 > np.mean(plain.transduction_ == 1)
-    assert sample._last_selection.sampled == 1.0
+    assert sample._last_selection.said == 1.0
 
 
 def test_balanced_weights_are_the_rule():

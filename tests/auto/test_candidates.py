@@ -143,6 +143,21 @@ def test_new_rows_of_the_graph_get_what_their_neighbours_pass_on(data, graph):
         assert np.allclose(found[row], expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_isolated_rows_of_a_given_graph_pass_on_nothing(data, unit):
+    X, _, labels = data
+    W = KNNGraph().fit(X).affinity_.toarray()
+    alone = np.setdiff1d(np.arange(len(X)), labels.index)[::4]
+    W[alone] = W[:, alone] = 0.0
+    family = GraphFamily(X, KNNGraph.from_affinity(unit * W))
+    settings = {"neighbours": "all", "power": 2, "floor": 0.01, "scale": 2.0, "reg": 0.1}
+    _, function = family.fit(settings, labels)
+    weights = function.weights
+    assert weights[alone].max() < 1e-6 * np.delete(weights, alone).min()
+    plain = GraphFamily(X, KNNGraph.from_affinity(W)).fit(settings, labels)[1]
+    np.testing.assert_allclose(weights, plain.weights, rtol=1e-9)
+
+
 def test_new_rows_of_quantities_get_plain_means():
     X = np.random.default_rng(0).normal(size=(60, 2))
     labels = Labels(np.arange(5), X[:5, :1] + 100.0, np.ones(5))

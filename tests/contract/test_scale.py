@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import lapwing
 from helpers.cases import N_ROWS, assert_finite, assert_same_outputs, each_case, values_of
 from helpers.data import fit_quietly
-from lapwing import KNNGraph, LapSVC, PVMClassifier
+from lapwing import KNNGraph, LapRLSClassifier, LapSVC, PVMClassifier
 from lapwing.estimators.rows import given_rows
 
 #: With 1e-312 most values are subnormal numbers, which have few digits.
@@ -358,3 +358,14 @@ def test_only_the_widest_column_decides_on_rounding():
     assert np.mean(LapSVC().fit(X, y).transduction_ == truth) > 0.9
     with pytest.raises(ValueError, match="whose values differ by"):
         LapSVC().fit(X[:, 1:], y)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_a_local_bandwidth_has_no_unit(unit):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.where(np.arange(40) < 10, np.arange(40) % 2, -1)
+    plain, scaled = (
+        LapRLSClassifier(graph=KNNGraph(5, bandwidth="local")).fit(rows, y)
+        for rows in (X, unit * X)
+    )
+    np.testing.assert_allclose(scaled.decision_function(unit * X), plain.decision_function(X))

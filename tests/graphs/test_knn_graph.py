@@ -111,6 +111,11 @@ def test_local_bandwidth_has_no_unit(factor):
     np.testing.assert_allclose(scaled.affinity_.toarray(), plain.affinity_.toarray(), rtol=1e-6)
 
 
+def test_bandwidth_of_another_type_is_refused():
+    with pytest.raises(ValueError, match='must be "mean", "local" or a positive number'):
+        KNNGraph(3, bandwidth=np.array([1.0, 2.0])).fit(normal(10, 2))
+
+
 def test_local_bandwidth_follows_the_density():
     """Weights within a dense cluster and within a sparse one are the same."""
     X = normal(30, 2)

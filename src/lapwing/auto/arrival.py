@@ -13,7 +13,7 @@ from ..arrays.packing import expect, expect_finite
 from ..estimators.targets import Targets
 from .labels import Labels, sample_probability
 
-#: Factor by which the number of labels may grow before models are selected again.
+#: Factor by which the labels that count may grow before models are selected again.
 MOST_GROWTH = 2
 #: Standard errors by which new labels may be predicted worse than the probabilities promised.
 MOST_DISAPPOINTMENT = 2.0
@@ -27,19 +27,22 @@ class LastSelection:
     ----------
     labelled : ndarray of int
         The rows that were labelled.
-    worth : float
-        How many they are, if all counted the same.
     sampled : float
         Probability that they were a random sample.
+    said : float or None
+        The same if the user said it, 0 or 1.
+    codes : ndarray of int or None
+        Their classes; None for quantities.
     classes : ndarray or None
-        The classes; None for quantities.
+        The classes by code.
     probabilities : ndarray of shape (n, n_classes) or None
         Class probabilities of all rows by the models that were selected.
     """
 
     labelled: np.ndarray
-    worth: float
     sampled: float
+    said: float | None = None
+    codes: np.ndarray | None = None
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
 
@@ -48,12 +51,15 @@ class LastSelection:
 
         Many labels of one class say little about which models are better.
         """
-        if labels.worth >= MOST_GROWTH * self.worth:
-            return f"there are {len(targets.index)} labels instead of {len(self.labelled)}"
-        if self.classes is None:
-            return ""
-        if not self._has_classes_of(targets):
+        if self.classes is not None and not self._has_classes_of(targets):
             return "the classes have changed"
+        if labels.worth >= MOST_GROWTH * labels.worth_of(self.codes, len(self.labelled)):
+            return f"there are {len(targets.index)} labels instead of {len(self.labelled)}"
+        if self.codes is None:
+            return ""
+        given = targets.given[self.labelled]
+        if np.any((given >= 0) & (given != self.codes)):
+            return "labels have been corrected"
         P, codes = self._arrived(targets)
         promised = P.max(axis=1)
         error = np.sqrt((promised * (1.0 - promised)).sum())
@@ -64,9 +70,13 @@ class LastSelection:
 
     def sampled_now(self, targets: Targets) -> float:
         """Return the probability that the labels are a random sample, given those that arrived."""
+        if self.said is not None:
+            return self.said
         if self.probabilities is None or not self._has_classes_of(targets):
             return self.sampled
         P, codes = self._arrived(targets)
+        if not len(P):  # as where every row was labelled
+            return self.sampled
         unlabelled = np.ones(len(self.probabilities), dtype=bool)
         unlabelled[self.labelled] = False
         shares = self.probabilities[unlabelled].mean(axis=0)
@@ -84,11 +94,13 @@ class LastSelection:
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         expect(self.labelled.ndim == 1 and self.labelled.dtype.kind == "i")
-        expect(
-            0.0 <= self.sampled <= 1.0 and (self.classes is None) == (self.probabilities is None)
-        )
-        if self.probabilities is not None and self.classes is not None:
-            expect(self.probabilities.ndim == 2)
-            expect(self.probabilities.shape[1] == len(self.classes))
-            expect(bool(0 <= self.labelled.min() <= self.labelled.max() < len(self.probabilities)))
-            expect_finite(self.probabilities)
+        expect(len(self.labelled) > 0 and self.labelled.min() >= 0)
+        expect(0.0 <= self.sampled <= 1.0 and self.said in (None, 0.0, 1.0))
+        if self.codes is None or self.classes is None or self.probabilities is None:
+            expect(self.codes is None and self.classes is None and self.probabilities is None)
+            return
+        expect(self.codes.shape == self.labelled.shape and self.codes.dtype.kind == "i")
+        expect(0 <= self.codes.min() <= self.codes.max() < len(self.classes))
+        expect(self.probabilities.ndim == 2 and self.labelled.max() < len(self.probabilities))
+        expect(self.probabilities.shape[1] == len(self.classes))
+        expect_finite(self.probabilities)

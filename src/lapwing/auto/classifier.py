@@ -104,7 +104,7 @@ class SemiSupervisedClassifier(Classifier):
     >>> from lapwing import SemiSupervisedClassifier
     >>> X, truth = make_moons(300, noise=0.05, random_state=0)
     >>> y = np.full(300, -1)
-    >>> y[:12] = truth[:12]
+    >>> y[:20] = truth[:20]
     >>> model = SemiSupervisedClassifier().fit(X, y)
     >>> float(np.mean(model.transduction_ == truth)) > 0.95
     True
@@ -128,9 +128,9 @@ class SemiSupervisedClassifier(Classifier):
     def _fit(
         self, rows: Rows, targets: Targets, *, refit: bool = False, random: bool | None = None
     ) -> Self:
-        if random is None and is_word(self.class_shares, "labels"):
-            random = True
         sampled = None if random is None else float(random)
+        if is_word(self.class_shares, "labels"):
+            sampled = 1.0
         solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
         return self._set_fitted(rows, targets, solution)
 
@@ -144,9 +144,10 @@ class SemiSupervisedClassifier(Classifier):
         """Label more training rows and fit again.
 
         The graph is kept, and so are the selected models and their shares. They are selected again
-        if the number of labels has doubled since they were, if the classes have changed, or if the
-        new labels differ from the predictions more than the probabilities let expect;
-        ``report_.reason`` says so.
+        if the number of labels that count has doubled since they were (many of one class count
+        little), if the classes have changed, if the
+        new labels differ from the predictions more than the probabilities let expect, or if labels
+        have been corrected; a note in ``report_.warnings`` says so.
 
         Parameters
         ----------
@@ -158,8 +159,8 @@ class SemiSupervisedClassifier(Classifier):
             of a row, and changes nothing for a row that has none.
         random : bool, optional
             Whether the labelled rows are a random sample, so that the numbers of labels per class
-            tell how frequent the classes are; False if they are chosen by class. None judges that
-            by the labels.
+            tell how frequent the classes are; False if they are chosen by class. It holds until
+            it is given again, or until the next fit. None without one before judges by the labels.
 
         Returns
         -------
@@ -167,6 +168,11 @@ class SemiSupervisedClassifier(Classifier):
         """
         if not (random is None or isinstance(random, (bool, np.bool_))):
             raise ValueError(f"random must be True, False or None, got {random!r}")
+        if random is not None and not random and is_word(self.class_shares, "labels"):
+            raise ValueError(
+                'random=False contradicts class_shares="labels", which says that the labels are a '
+                "random sample: set class_shares to None or to known shares"
+            )
         return self._fit(*self._check_new_labels(index, y), refit=True, random=random)
 
     def _doubt(self) -> np.ndarray:

@@ -69,7 +69,8 @@ def fit_default(
     outdated = ""
     if refit:
         setup, last = model._setup.including(targets.index), model._last_selection
-        last = last if sampled is None else replace(last, sampled=sampled)
+        sampled = last.said if sampled is None else sampled
+        last = replace(last, said=sampled)
         labels = Labels.among(setup.rows.index, targets, last.sampled_now(targets))
         outdated = last.outdated(targets, labels)
         families = feasible_families(model, setup.rows, targets) if outdated else []
@@ -78,17 +79,17 @@ def fit_default(
     if refit and not outdated:
         candidates, temperature = model.candidates_, getattr(model, "temperature_", 1.0)
         blend = fit_blend(setup, candidates, targets, labels)
-        report = after_refit(model.report_, targets, blend.reach)
+        report = after_refit(model.report_, targets, labels, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
-        candidates, sampled = selected.candidates, selected.folds.labels.sampled
+        candidates = selected.candidates
         temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)
-        labels = Labels.among(setup.rows.index, targets, sampled)
+        labels = Labels.among(setup.rows.index, targets, selected.folds.labels.sampled)
         blend = fit_blend(setup, candidates, targets, labels)
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
-        last = LastSelection(targets.index, labels.worth, sampled)
+        last = LastSelection(targets.index, labels.sampled, sampled, labels.codes)
     attributes = {
         "_setup": setup,
         "X_fit_": setup.rows.X,

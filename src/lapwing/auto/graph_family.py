@@ -26,8 +26,9 @@ GraphKernel = tuple[int, float]
 _FILTER_ERROR = 1e-5
 #: Labels whose columns of a graph kernel are computed at once by each thread.
 _LABELS_AT_ONCE = 16
-#: Degree that a row has at least when its value is passed on: isolated rows have none.
-_LEAST_DEGREE = 1e-3
+#: Degree in units of the median that a row has at least when its value is passed on, and the
+#: share of rows without neighbours.
+_LEAST_DEGREE, _ISOLATED = 1e-3, 1e-9
 #: Rows above which graph kernels are applied in single precision.
 _SINGLE_ROWS = 10_000
 
@@ -137,7 +138,9 @@ class GraphFamily:
         Otherwise rows that are near to many others, as there are in many dimensions, decide.
         """
         degrees = np.asarray(self.graph.affinity_.sum(axis=1)).ravel()
-        return 1.0 / np.maximum(degrees, _LEAST_DEGREE)
+        usual = float(np.median(degrees[degrees > 0])) if degrees.any() else 1.0
+        shares = usual / np.maximum(degrees, _LEAST_DEGREE * usual)
+        return np.where(degrees > 0, shares, _ISOLATED)  # which knows nothing
 
 
 def _capped(values: np.ndarray) -> np.ndarray:

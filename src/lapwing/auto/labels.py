@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, logit, logsumexp
+from scipy.special import expit, gammaln, logit, logsumexp, softmax
 
 from ..estimators.targets import Targets
 
 #: Subsets with equal numbers of labels per class over which a model is averaged.
 SUBSETS = 8
+#: Ratio of the largest to the smallest number of labels of a class that counts as even.
+_MOST_UNEVEN = 1.5
 #: Labels that the class shares predicted before are worth, when those of a sample are estimated.
 _PRIOR_LABELS = 5.0
 #: Probability, before any label is seen, that labelled rows are a random sample.
@@ -84,9 +86,8 @@ class Labels:
 
     @property
     def is_even(self) -> bool:
-        """Whether all classes have the same number of labels."""
-        counts = self.counts
-        return bool((counts == counts[0]).all())
+        """Whether classes have about the same number of labels."""
+        return bool(self.counts.max() <= _MOST_UNEVEN * self.counts.min())
 
     @property
     def counting(self) -> np.ndarray:
@@ -96,14 +97,16 @@ class Labels:
         """
         if self.codes is None:
             return np.ones(len(self.index))
-        of_class = 1.0 / np.maximum(np.bincount(self.codes), 1)
-        even = of_class[self.codes] * len(self.index) / len(self.counts)
-        return self.sampled + (1.0 - self.sampled) * even
+        return _counting(self.codes, self.sampled)
 
     @property
     def worth(self) -> float:
         """How many labels that all count the same would give scores of the same error."""
         return effective_number(self.counting)
+
+    def worth_of(self, codes: np.ndarray | None, l: int) -> float:
+        """Return the same for l other labels, which are a sample to the same extent."""
+        return float(l) if codes is None else effective_number(_counting(codes, self.sampled))
 
     @property
     def even_weights(self) -> np.ndarray:
@@ -122,6 +125,13 @@ class Labels:
             steps = np.arange(least) + number / SUBSETS
             chosen = [own[(steps * (len(own) / least)).astype(int)] for own in members]
             yield np.sort(np.concatenate(chosen))
+
+
+def _counting(codes: np.ndarray, sampled: float) -> np.ndarray:
+    """Return what each label counts, mean one: the same, or such that classes count the same."""
+    counts = np.bincount(codes)
+    even = len(codes) / (np.count_nonzero(counts) * counts[codes])
+    return sampled + (1.0 - sampled) * even
 
 
 def effective_number(counting: np.ndarray) -> float:
@@ -182,8 +192,23 @@ def sample_probability(
         slope = slope + _PRIOR_LABELS * (s - np.exp(log_s + b - prior))
         return -float(value), -slope
 
-    best = minimize(loss, np.zeros(C), jac=True, method="L-BFGS-B")
-    sample = -best.fun - 0.5 * (C - 1) * np.log1p(l / _PRIOR_LABELS)
+    b = minimize(loss, np.zeros(C), jac=True, method="L-BFGS-B").x
+    # What the factors gain by being fitted counts as little as they are determined by the rows:
+    # the Laplace approximation of the integral over them, with the first factor fixed.
+    before = _PRIOR_LABELS * _covariance(s[None])
+    after = _PRIOR_LABELS * _covariance(softmax(log_s + b)[None])
+    after += _covariance(softmax(log_P + b, axis=1))
+    sample = -loss(b)[0] - 0.5 * (_log_determinant(after) - _log_determinant(before))
     chosen = float((log_P[np.arange(l), codes] - log_s[codes]).sum())
     chosen += gammaln(C) - gammaln(C + l) + float(gammaln(1.0 + counts).sum())
     return float(expit(logit(prior) + sample - chosen))
+
+
+def _covariance(P: np.ndarray) -> np.ndarray:
+    """Return the sum of the covariance matrices of class indicators, without the first class."""
+    P = P[:, 1:]
+    return np.diag(P.sum(axis=0)) - P.T @ P
+
+
+def _log_determinant(A: np.ndarray) -> float:
+    return float(np.linalg.slogdet(A)[1])

@@ -103,6 +103,26 @@ class SemiSupervisedRegressor(Regressor):
         gap = gap / max(float(gap.max()), 1e-300)
         return 0.5 * gap + 0.5 * (~self.label_reach_)
 
+    def add_labels(self, index: Any, y: Any) -> Self:
+        """Give more training rows a target and fit again.
+
+        The graph is kept, and so are the selected models and their shares, unless the number of
+        targets has doubled since they were selected; a note in ``report_.warnings`` says so.
+
+        Parameters
+        ----------
+        index : array of int or bool
+            Rows of the training data: numbers, which count from the end if they are negative, or a
+            mask of all rows.
+        y : array of the same length
+            Their targets. The marker of rows without a target removes that of a row.
+
+        Returns
+        -------
+        self
+        """
+        return super().add_labels(index, y)
+
     _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 
     suggest = methods.suggest

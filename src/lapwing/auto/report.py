@@ -20,8 +20,9 @@ from ..solvers.stopping import decisions
 from ..version import __version__
 from .candidate_settings import MANIFOLD, SUPERVISED
 from .class_notes import CLASS_SHARES, class_notes
+from .labels import Labels
 from .report_view import html_text, long_text, short_text
-from .report_words import NO_LABEL, explain, notes, unreached
+from .report_words import AGAIN, PASSING, explain, label_notes, notes, unreached
 from .selection import (
     AGREEMENT_LABELS,
     Candidate,
@@ -135,6 +136,7 @@ def make_report(
     supervised, trial = best_supervised(candidates), selected.blend
     blended = score(folds, trial)
     metric = "R²" if targets.classes is None else "accuracy"
+    again = [f"{AGAIN}, because {outdated}"] if outdated else []
     confusion, held_out = _held_out(folds, trial, targets) if folds.folds else (None, None)
     return SelectionReport(
         metric=metric,
@@ -143,8 +145,8 @@ def make_report(
         supervised_score=supervised.held_out,
         supervised_spread=_spread(supervised, folds),
         chosen=chosen,
-        reason=explain(settings.method, metric, selected, chosen, outdated),
-        warnings=notes(settings.method, setup, targets, selected, reach),
+        reason=explain(settings.method, metric, selected, chosen),
+        warnings=again + notes(settings.method, setup, targets, selected, reach),
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),
@@ -210,9 +212,11 @@ def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]
     ]
 
 
-def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) -> SelectionReport:
+def after_refit(
+    report: SelectionReport, targets: Targets, labels: Labels, reach: np.ndarray
+) -> SelectionReport:
     """Return the report of a model after `add_labels`, without what is no longer true."""
-    kept = [message for message in report.warnings if NO_LABEL not in message]
+    kept = [message for message in report.warnings if not any(word in message for word in PASSING)]
     confusion = report.confusion
     if confusion is not None and len(confusion) != len(targets.classes):  # type: ignore[arg-type]
         confusion = None
@@ -220,7 +224,7 @@ def after_refit(report: SelectionReport, targets: Targets, reach: np.ndarray) ->
         report,
         labels=len(targets.index),
         refits=report.refits + 1,
-        warnings=[*kept, *unreached(reach)],
+        warnings=[*kept, *unreached(reach), *label_notes(labels, targets)],
         confusion=confusion,
     )
 

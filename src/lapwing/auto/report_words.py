@@ -14,6 +14,7 @@ import numpy as np
 from ..estimators.targets import Targets
 from . import limits
 from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SELF_TRAINING, SUPERVISED
+from .labels import Labels
 from .selection import FEWEST_TARGETS, LEAD, Selected, best_of, best_supervised
 from .setup import Setup, may_have_margin, may_self_train
 
@@ -25,8 +26,12 @@ DESCRIPTIONS = {
     MARGIN: "a boundary where there are few rows",
     SELF_TRAINING: "linear models that learn from their own surest predictions",
 }
-#: Part of a note that `add_labels` may make obsolete.
+#: Parts of notes that `add_labels` may make obsolete.
 NO_LABEL = "without a label"
+SINGLE = "classes with a single label"
+UNEVEN = "the classes have different numbers of labels"
+AGAIN = "models were selected again"
+PASSING = (NO_LABEL, SINGLE, UNEVEN, AGAIN)
 #: Share in the prediction that is shown as 0 %.
 _LEAST_SHARE = 0.005
 #: The most names in a sentence, and characters of a name.
@@ -94,13 +99,8 @@ def shares_text(shares: dict[str, float]) -> str:
     )
 
 
-def explain(method: str, metric: str, selected: Selected, chosen: str, outdated: str = "") -> str:
-    """Return why a family was chosen, and why it was chosen again if that is ``outdated``."""
-    text = _explain(method, metric, selected, chosen)
-    return f"Models were selected again, because {outdated}. {text}" if outdated else text
-
-
-def _explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
+def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
+    """Return why a family was chosen."""
     if method != "auto":
         return f"Only the {chosen} family is used, as method={method!r} says."
     if not selected.folds.folds:
@@ -168,19 +168,7 @@ def notes(
             "supervised model"
         )
     found += unreached(reach)
-    if labels.codes is not None and targets.classes is not None:
-        counts = np.bincount(labels.codes, minlength=len(targets.classes))
-        if counts.min() < 2 and selected.folds.folds:
-            names = join_names(targets.classes[counts < 2])
-            found.append(
-                f"classes with a single label cannot be held out, so the score does not count "
-                f"them ({names}): label a second row of each"
-            )
-    if labels.counts.max() >= 2 * labels.counts.min() and labels.sampled < 0.5:
-        found.append(
-            "the classes have different numbers of labels, which do not look like a random sample: "
-            "scores on held-out labels count all classes the same"
-        )
+    found += label_notes(labels, targets) if selected.folds.folds else []
     l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
     if l > limits.MOST_LABELS:
         found.append(
@@ -213,6 +201,25 @@ def notes(
         found.append(
             f"the models were fitted to {used} of {n} rows, with all labelled ones among them; the "
             "other rows are predicted like new ones"
+        )
+    return found
+
+
+def label_notes(labels: Labels, targets: Targets) -> list[str]:
+    """Return notes on the numbers of labels per class."""
+    if labels.codes is None or targets.classes is None:
+        return []
+    found, counts = [], np.bincount(labels.codes, minlength=len(targets.classes))
+    if counts.min() < 2:
+        names = join_names(targets.classes[counts < 2])
+        found.append(
+            f"{SINGLE} cannot be held out, so the score does not count them ({names}): label a "
+            "second row of each"
+        )
+    if counts.max() >= 2 * counts.min() and labels.sampled < 0.5:
+        found.append(
+            f"{UNEVEN}, which are not taken for shares of the classes: models and scores count "
+            "classes rather than labels"
         )
     return found
 

@@ -212,14 +212,13 @@ class Selected:
         if codes is None or not len(trial.held_out) or not trial.on_sample.size:
             return PRIOR
         temperature = self.folds.fit_temperature(trial)
-        P, index = (
-            probabilities(trial.held_out, temperature),
-            self.folds.held_out_index(len(trial.on_sample)),
-        )
-        once, first = np.unique(index, return_index=True)
         on_sample = trial.on_sample.reshape(-1, trial.on_sample.shape[2])
         shares = probabilities(on_sample, temperature).mean(axis=0)
-        return sample_probability(P[first], codes[once], shares)
+        index, l = self.folds.held_out_index(len(trial.on_sample)), len(codes)
+        P, times = np.zeros((l, len(shares))), np.bincount(index, minlength=l)[:, None]
+        np.add.at(P, index, probabilities(trial.held_out, temperature))
+        P = np.where(times > 0, P / np.maximum(times, 1), shares)  # where a class has one label
+        return sample_probability(P, codes, shares)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -256,7 +255,7 @@ def _evidence(folds: Folds, trial: Trial, found: Candidate, temperature: float) 
         return -0.5 * (l + AGREEMENT_LABELS) * float(np.log(error))
     P = probabilities(trial.held_out, temperature)[np.arange(len(index)), labels.codes[index]]
     likely = np.log(np.maximum(P, _LEAST_PROBABILITY))
-    known = l * float(np.average(likely, weights=labels.counting[index]))
+    known = folds.worth * float(np.average(likely, weights=labels.counting[index]))
     agreement = 1.0 / max(len(labels.counts), 2) if np.isnan(found.agreement) else found.agreement
     return known + AGREEMENT_LABELS * float(np.log(agreement))
 
@@ -347,18 +346,18 @@ def _shares(candidates: Sequence[Candidate]) -> np.ndarray:
     scores = scores + LEAD * best_supervised(candidates).spread * supervised
     scores /= candidates[int(scores.argmax())].spread
     evidence = np.array([c.evidence for c in candidates]) + _LEAD_OF_EVIDENCE * supervised
-    return (_exponential(scores, families) + _exponential(evidence, families)) / 2.0
+    shares = (_exponential(scores, families) + _exponential(evidence, families)) / 2.0
+    shares[shares < LEAST_SHARE] = 0.0
+    return shares / shares.sum()
 
 
 def _exponential(logarithms: np.ndarray, families: np.ndarray) -> np.ndarray:
-    """Return shares of given logarithms, up to a constant; small ones are set to zero."""
+    """Return shares of given logarithms, up to a constant."""
     shares = np.exp(logarithms - logarithms.max())
     for family in dict.fromkeys(families):  # n equal settings of a family count as √n
         own = families == family
         if shares[own].any():
             shares[own] *= np.linalg.norm(shares[own]) / shares[own].sum()
-    shares /= shares.sum()
-    shares[shares < LEAST_SHARE] = 0.0
     return shares / shares.sum()
 
 

@@ -270,7 +270,8 @@ def command_line(arguments: argparse.Namespace) -> str:
             if isinstance(value, dict):
                 value = [f"{key}={number!r}" for key, number in value.items()]
             text = csv_text(value, []).removesuffix("\n") if isinstance(value, list) else str(value)
-            words += [f"--{name.replace('_', '-')}", text]
+            option = f"--{name.replace('_', '-')}"  # a text such as -1=0.3 would be taken for one
+            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
     return shlex.join([*words, "--out", str(arguments.out)])
 
 

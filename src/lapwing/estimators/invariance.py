@@ -82,7 +82,8 @@ def _by_inner_products(settings: Any) -> bool:
 
 
 def _graph_of_any_scale(graph: KNNGraph, X: Any) -> bool:
-    given = graph.weights == "heat" and graph.metric == "euclidean" and graph.bandwidth != "mean"
+    has_unit = graph.weights == "heat" and graph.metric == "euclidean"
+    given = has_unit and not isinstance(graph.bandwidth, str)
     return not given or (X is not None and graph.fitted_to(X))
 
 

@@ -313,7 +313,7 @@ class KNNGraph(BaseEstimator):
             raise ValueError(f"normalized must be True or False, got {self.normalized!r}.")
         value = self.bandwidth
         good = isinstance(value, numbers.Real) and np.isfinite(value) and value > 0
-        if not (good or value in ("mean", "local")):
+        if not (good or (isinstance(value, str) and value in ("mean", "local"))):
             raise ValueError(
                 f'bandwidth must be "mean", "local" or a positive number, got {value!r}.'
             )
