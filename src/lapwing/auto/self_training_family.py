@@ -25,8 +25,7 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import LinearFunction, Predictor
 from . import limits
 from .candidate_settings import SELF_TRAINING, SETTINGS, Fold, FoldValues
-from .labels import Labels
-from .margin_family import expected_shares
+from .labels import Labels, expected_shares
 
 #: Rounds in which predictions become pseudo-labels.
 ROUNDS = 8
