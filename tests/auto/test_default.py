@@ -271,6 +271,30 @@ def test_one_label_per_class(digits):
     assert "nothing can be held out" in model.report_.reason
     assert np.mean(model.transduction_ == truth) > 0.6
     assert model.report_.to_dict()["score"] is None
+    shares = {c.family: 0.0 for c in model.candidates_}
+    for candidate in model.candidates_:
+        shares[candidate.family] += candidate.weight
+    assert shares == pytest.approx({"supervised": 0.0, "graph": 0.5, "manifold": 0.5})
+
+
+def test_one_label_per_class_and_all_rows_labelled():
+    X = np.array([[0.0, 1.0], [4.0, 5.0], [9.0, 0.0]])
+    model = SemiSupervisedClassifier().fit(X, [0, 1, 2])
+    assert np.array_equal(model.predict(X), [0, 1, 2])
+    assert sum(candidate.weight for candidate in model.candidates_) == pytest.approx(1.0)
+
+
+def test_class_shares_with_one_label_per_class(digits):
+    """The offsets move doubtful rows, not all of them, as they would with flat probabilities."""
+    X, _, truth = digits
+    y, shares = few(truth, 1), dict(enumerate(np.bincount(truth) / len(truth)))
+    plain = SemiSupervisedClassifier().fit(X, y)
+    shared = SemiSupervisedClassifier(class_shares=shares).fit(X, y)
+    P = plain.label_distributions_
+    second, first = np.sort(P, axis=1)[:, -2:].T
+    assert np.median(np.log(first / second)) == pytest.approx(2.0)
+    assert np.mean(shared.transduction_ != plain.transduction_) < 0.2
+    assert np.mean(shared.transduction_ == truth) > np.mean(plain.transduction_ == truth) - 0.02
 
 
 def test_rows_that_no_label_reaches():

@@ -126,13 +126,15 @@ def test_settings_of_one_family_do_not_outvote_another():
     assert sum(candidate.weight for candidate in graphs) == pytest.approx(2 * other.weight)
 
 
-def test_families_share_evenly_where_nothing_is_held_out():
+def test_families_with_unlabelled_rows_share_evenly_where_nothing_is_held_out():
     codes = np.array([1, 0])
     labels = Labels(np.arange(2), np.array([[1.0], [-1.0]]), np.ones(2), codes)
     empty, on_sample = np.zeros((0, 1)), np.zeros((0, 3, 1))
-    trials = [Trial(family, {}, empty, on_sample) for family in ("supervised", "graph", "graph")]
-    found = judge(Folds(labels, [], np.arange(2, 5)), trials)
-    assert [candidate.weight for candidate in found] == [0.5, 0.25, 0.25]
+    families = ("supervised", "graph", "graph", "margin")
+    trials = [Trial(family, {}, empty, on_sample) for family in families]
+    folds = Folds(labels, [], np.arange(2, 5))
+    assert [c.weight for c in judge(folds, trials)] == [0.0, 0.25, 0.25, 0.5]
+    assert [c.weight for c in judge(folds, trials[:1] * 2)] == [0.5, 0.5]
 
 
 def test_quantities_are_scored_by_explained_variance():

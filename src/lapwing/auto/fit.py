@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators.calibration import class_offsets, probabilities
+from ..estimators.calibration import class_offsets, probabilities, usual_temperature
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
 from ..estimators.run import Solution, direct_result, restored_predictor
@@ -87,6 +87,8 @@ def fit_default(
         report_stage(model, "fitting the blend", 0.9)
         labels = Labels.among(setup.rows.index, targets, selected.folds.labels.sampled)
         blend = fit_blend(setup, candidates, targets, labels)
+        if targets.classes is not None and not selected.folds.folds:
+            temperature = usual_temperature(blend.values)
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
         last = LastSelection(targets.index, labels.sampled, sampled, labels.codes)

@@ -110,7 +110,7 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
             more = "Give more rows a target"
         return (
             f"{few}, so nothing can be held out and models cannot be compared: all families that "
-            f"can be fitted get the same share. {more}."
+            f"use unlabelled rows get the same share. {more}."
         )
     text = f"The {chosen} family is chosen: {DESCRIPTIONS[chosen]}."
     if selected.shares[chosen] <= 1.0 - _LEAST_SHARE:

@@ -232,7 +232,7 @@ class Selected:
 def judge(folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     """Return the candidates of all trials, scored, with their shares in the decision."""
     candidates = [_candidate(folds, trial) for trial in trials]
-    weights = _shares(candidates) if folds.folds else _even_shares(candidates)
+    weights = _shares(candidates) if folds.folds else _shares_without_scores(candidates)
     return [replace(c, weight=float(w)) for c, w in zip(candidates, weights, strict=True)]
 
 
@@ -332,10 +332,15 @@ def _combine(l: float, held_out: float, agreement: float) -> float:
     return float(known + AGREEMENT_LABELS * agreement) / (l + AGREEMENT_LABELS)
 
 
-def _even_shares(candidates: Sequence[Candidate]) -> list[float]:
-    """Return the same share for each family, for labels of which none can be held out."""
+def _shares_without_scores(candidates: Sequence[Candidate]) -> list[float]:
+    """Return shares for labels of which none can be held out.
+
+    Families that use unlabelled rows get the same share. Models of one label per class alone are
+    worse than each of them on nearly all data, and nothing can show where they are not.
+    """
     families = [candidate.family for candidate in candidates]
-    return [1.0 / families.count(family) / len(set(families)) for family in families]
+    used = set(families) - {SUPERVISED} or {SUPERVISED}
+    return [float(family in used) / families.count(family) / len(used) for family in families]
 
 
 def _shares(candidates: Sequence[Candidate]) -> np.ndarray:

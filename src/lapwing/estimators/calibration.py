@@ -11,6 +11,8 @@ from scipy.special import softmax
 
 from .targets import Targets
 
+#: Logarithm of the usual odds of a class against the second, where no label can show them: 7 to 1.
+_USUAL_LOG_ODDS = 2.0
 #: Largest difference between scores of a row for which `match_shares` starts with the shares.
 _FLAT = 4.0
 #: Error of the shares, relative to their roots, at which Newton's method ends.
@@ -60,6 +62,21 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
         return float(-weights @ np.log(np.maximum(likely, 1e-300)) + 0.5 * log_factor**2)
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))
+
+
+def usual_temperature(values: np.ndarray) -> float:
+    """Return the factor under which half of the rows have at least the usual odds.
+
+    For decision values of which no label has been held out: they have no scale of their own.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, c)
+        Decision values of at least one row.
+    """
+    second, first = np.partition(per_class(values), -2, axis=1)[:, -2:].T
+    gap = float(np.median(first - second))
+    return _USUAL_LOG_ODDS / max(gap, 1e-9)
 
 
 def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:
