@@ -135,6 +135,8 @@ def test_families_with_unlabelled_rows_share_evenly_where_nothing_is_held_out():
     folds = Folds(labels, [], np.arange(2, 5))
     assert [c.weight for c in judge(folds, trials)] == [0.0, 0.25, 0.25, 0.5]
     assert [c.weight for c in judge(folds, trials[:1] * 2)] == [0.5, 0.5]
+    folds = replace(folds, labels=replace(labels, codes=None))  # two quantities
+    assert [c.weight for c in judge(folds, trials[:3])] == [0.5, 0.25, 0.25]
 
 
 def test_quantities_are_scored_by_explained_variance():

@@ -105,12 +105,13 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
         return f"Only the {chosen} family is used, as method={method!r} says."
     if not selected.folds.folds:
         few, more = "No class has two labels", "Label a second row of some classes"
+        which = "that use unlabelled rows"
         if metric != "accuracy":
             few = f"There are fewer than {FEWEST_TARGETS} targets"
-            more = "Give more rows a target"
+            more, which = "Give more rows a target", "that can be fitted"
         return (
-            f"{few}, so nothing can be held out and models cannot be compared: all families that "
-            f"use unlabelled rows get the same share. {more}."
+            f"{few}, so nothing can be held out and models cannot be compared: all families "
+            f"{which} get the same share. {more}."
         )
     text = f"The {chosen} family is chosen: {DESCRIPTIONS[chosen]}."
     if selected.shares[chosen] <= 1.0 - _LEAST_SHARE:

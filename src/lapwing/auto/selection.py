@@ -232,8 +232,11 @@ class Selected:
 def judge(folds: Folds, trials: Sequence[Trial]) -> list[Candidate]:
     """Return the candidates of all trials, scored, with their shares in the decision."""
     candidates = [_candidate(folds, trial) for trial in trials]
-    weights = _shares(candidates) if folds.folds else _shares_without_scores(candidates)
-    return [replace(c, weight=float(w)) for c, w in zip(candidates, weights, strict=True)]
+    if folds.folds:
+        weights = _shares(candidates)
+    else:
+        weights = _shares_without_scores(candidates, folds.labels)
+    return [replace(c, weight=w) for c, w in zip(candidates, weights, strict=True)]
 
 
 def _candidate(folds: Folds, trial: Trial) -> Candidate:
@@ -332,18 +335,20 @@ def _combine(l: float, held_out: float, agreement: float) -> float:
     return float(known + AGREEMENT_LABELS * agreement) / (l + AGREEMENT_LABELS)
 
 
-def _shares_without_scores(candidates: Sequence[Candidate]) -> list[float]:
-    """Return shares for labels of which none can be held out.
+def _shares_without_scores(candidates: Sequence[Candidate], labels: Labels) -> list[float]:
+    """Return the same share for each family, for labels of which none can be held out.
 
-    Families that use unlabelled rows get the same share. Models of one label per class alone are
-    worse than each of them on nearly all data, and nothing can show where they are not.
+    Classifiers of one label per class alone get none: they are worse than each of the others on
+    nearly all data, and nothing can show where they are not. Regressors of three targets are not.
     """
     families = [candidate.family for candidate in candidates]
-    used = set(families) - {SUPERVISED} or {SUPERVISED}
+    used = set(families)
+    if labels.codes is not None and used != {SUPERVISED}:
+        used -= {SUPERVISED}
     return [float(family in used) / families.count(family) / len(used) for family in families]
 
 
-def _shares(candidates: Sequence[Candidate]) -> np.ndarray:
+def _shares(candidates: Sequence[Candidate]) -> list[float]:
     """Return the shares of scored candidates: the mean of those by score and by evidence."""
     families = np.array([c.family for c in candidates])
     supervised = families == SUPERVISED
@@ -353,7 +358,7 @@ def _shares(candidates: Sequence[Candidate]) -> np.ndarray:
     evidence = np.array([c.evidence for c in candidates]) + _LEAD_OF_EVIDENCE * supervised
     shares = (_exponential(scores, families) + _exponential(evidence, families)) / 2.0
     shares[shares < LEAST_SHARE] = 0.0
-    return shares / shares.sum()
+    return (shares / shares.sum()).tolist()
 
 
 def _exponential(logarithms: np.ndarray, families: np.ndarray) -> np.ndarray:
