@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
-from lapwing.graphs import projected_search, tiles
+from lapwing.graphs import indicator_search, projected_search, tiles
 from lapwing.graphs.candidates import tile_candidates, tree_candidates
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.indicator_search import are_indicators
@@ -418,6 +418,28 @@ def test_any_indicators(n, d, density, seed):
     squared, index = exact_neighbors(points, k, block_size=block_size)
     assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, k))
     assert are_indicators(points) == bool(X.any())
+
+
+@pytest.mark.parametrize(("ones", "packed"), [(7, 4), (200, 3), (5000, 1), (30_000, 3)])
+@pytest.mark.parametrize("stored", [True, False])
+def test_tiles_of_indicators_are_exact(ones, packed, stored, monkeypatch):
+    """Half the squared distances, and a fraction that orders equal ones, in either precision."""
+    monkeypatch.setattr(indicator_search, "STORED_BYTES", 10**9 if stored else 0)
+    rng = np.random.default_rng(0)
+    n = 300 if ones > 10_000 else 50
+    X = (rng.random((n, ones)) < 0.3).astype(np.float32)
+    X[3] = 1.0
+    order = rng.permutation(n)
+    found = indicator_search.IndicatorTiles(Points(sp.csr_array(X)), order, 20)
+    assert found.packed == packed
+    assert found.dtype == (np.float64 if ones > 10_000 else np.float32)
+    rows, columns = slice(5, 28), slice(9, 40)
+    tile = np.empty((23, 31), dtype=found.dtype)
+    found.tile(found.left(rows), rows, columns, tile)
+    i, j = order[rows, None], order[None, columns]
+    half = np.sum(X[i] != X[j], axis=2) / 2
+    step = 1 / 1024 if n == 300 else 1 / 128  # n steps are at most one half
+    np.testing.assert_array_equal(tile, half + step * (i + j))
 
 
 def test_other_values_are_no_indicators():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,13 +65,15 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
     return Candidates(squared, index, reach, points.n_features, DOUBLE, frame.scale)
 
 
-def tile_candidates(points: Points, kept: int, block_size: int | None = None) -> Candidates:
-    """Candidates from tiles; each tile serves its rows and its columns."""
+def tile_candidates(
+    points: Points, kept: int, block_size: int | None = None, choose: Any = choose_tiles
+) -> Candidates:
+    """Candidates from tiles, of the type to choose; each tile serves its rows and its columns."""
     n = len(points)
     # In random order the first tiles are a random sample, whose thresholds discard nearly all
     # later entries, even if the input is sorted by class.
     order = np.random.default_rng(0).permutation(n)
-    tiles, block_size = choose_tiles(points, order, block_size or BLOCK_SIZE)
+    tiles, block_size = choose(points, order, block_size or BLOCK_SIZE)
     blocks = row_blocks(n, block_size)
     best = [_Best(block.stop - block.start, kept, tiles.dtype) for block in blocks]
     tasks = [
