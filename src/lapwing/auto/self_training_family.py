@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.utils.extmath import randomized_svd
 
+from ..arrays.threads import map_blocks
 from ..estimators.calibration import one_column
 from ..kernels.functions import LinearKernel
 from ..solvers.stopping import decisions
@@ -177,11 +178,13 @@ class SelfTrainingSetting:
         """Return what a model of each fold predicts for held-out labels and for the sample."""
         X, coordinates = self.members.X, self.members.coordinates
         labelled, sample = coordinates.of(X[labels.index]), coordinates.of(X[self.sample])
-        found = []
-        for train, test in folds:
+
+        def values(fold: Fold) -> FoldValues:
+            train, test = fold
             W = self.members.train(self.settings, labels.take(train))
-            found.append((_scores(labelled[test], W), _scores(sample, W)))
-        return found
+            return _scores(labelled[test], W), _scores(sample, W)
+
+        return map_blocks(values, folds)
 
 
 def self_train(
