@@ -43,10 +43,11 @@ def indicator_neighbors(
     Sorted as by `exact_search.exact_neighbors`.
     """
     X, n = points.X, len(points)
-    ones = Points(sp.csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), X.shape))
-    found = tile_candidates(ones, k, block_size, _choose_tiles)
+    ones = sp.csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), X.shape)
+    rows = Points(ones, n_known=points.first or None)
+    found = tile_candidates(rows, k, block_size, _choose_tiles)
     index = found.index.astype(np.intp)
-    fraction = 2 * _step(n) * (np.arange(n)[:, None] + index)
+    fraction = 2 * _step(n) * (np.arange(points.first, n)[:, None] + index)
     return (found.squared - fraction) * float(X.data[0]) ** 2, index
 
 
