@@ -178,6 +178,7 @@ class SelfTrainingSetting:
         """Return what a model of each fold predicts for held-out labels and for the sample."""
         X, coordinates = self.members.X, self.members.coordinates
         labelled, sample = coordinates.of(X[labels.index]), coordinates.of(X[self.sample])
+        _ = self.members.drawn_coordinates  # computed once, before threads ask for them
 
         def values(fold: Fold) -> FoldValues:
             train, test = fold

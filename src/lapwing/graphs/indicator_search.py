@@ -107,10 +107,10 @@ class IndicatorTiles:
         """The tile of two blocks of rows, written to ``out``."""
         rest = left @ self._right(columns).T
         for digit in reversed(range(self.packed)):
-            unit, part = self.base**digit, slice(digit, None, self.packed)
-            product = rest / unit
-            np.floor(product, out=product)
-            rest -= product * unit
+            product, part = rest, slice(digit, None, self.packed)
+            if digit:
+                product = np.floor(rest / self.base**digit)
+                rest -= product * self.base**digit
             product = product[: len(out[part])]
             product -= self.halves[rows][part, None]
             np.subtract(self.halves[columns], product, out=out[part])
