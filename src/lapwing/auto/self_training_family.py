@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.utils.extmath import randomized_svd
 
-from ..arrays.threads import map_blocks
+from ..arrays.threads import map_blocks, single_threaded_blas
 from ..estimators.calibration import one_column
 from ..kernels.functions import LinearKernel
 from ..solvers.stopping import decisions
@@ -140,14 +140,10 @@ class SelfTrainingFamily:
         codes = decisions(labels.targets).astype(int)
         shares = expected_shares(codes, n_classes, labels.shares)
         present = np.flatnonzero(shares)
-        W = self_train(
-            self.coordinates.of(self.X[labels.index]),
-            np.searchsorted(present, codes),
-            labels.even_weights,
-            self.drawn_coordinates[~np.isin(self.drawn, labels.index)],
-            shares[present],
-            **settings,
-        )
+        Z, known = self.coordinates.of(self.X[labels.index]), np.searchsorted(present, codes)
+        U = self.drawn_coordinates[~np.isin(self.drawn, labels.index)]
+        with single_threaded_blas():  # threads would wait for each other longer than they compute
+            W = self_train(Z, known, labels.even_weights, U, shares[present], **settings)
         whole = np.zeros((len(W), n_classes))
         whole[-1] = _NO_LABEL
         whole[:, present] = W - W.mean(axis=1, keepdims=True)
