@@ -461,12 +461,20 @@ def test_known_neighbours_of_new_rows(n, d, density, seed):
 def test_known_neighbours_in_several_blocks(highest, d):
     rng = np.random.default_rng(0)
     X = (rng.random((3500, d)) < 10 / d) * rng.integers(1, highest, (3500, d))
-    X[1:50], X[3300:3400] = X[0], X[0]  # more duplicates than candidates
+    X[1:50], X[2200:2300] = X[0], X[0]  # more duplicates than candidates
     X = sp.csr_matrix(X.astype(float))
     found = nearest_known(X[:2200], X[2200:], 8)
     distances = cdist(X[2200:].toarray(), X[:2200].toarray())
     index = np.argsort(distances, axis=1, kind="stable")[:, :8]
     assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
+
+
+def test_candidates_of_new_rows_have_the_reach_of_these():
+    X = data.sparse_rows(60, 30, 0.3)
+    found = tile_candidates(Points(X, n_known=40), 5)
+    norms = found.scale * np.linalg.norm(X.toarray(), axis=1)
+    np.testing.assert_allclose(found.reach, norms[40:], rtol=1e-6)
+    assert found.squared.shape == found.index.shape == (20, 5)
 
 
 def test_other_values_are_no_indicators():
