@@ -12,11 +12,11 @@ from scipy.spatial.distance import cdist
 
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
-from lapwing.graphs import projected_search, tiles
+from lapwing.graphs import indicator_search, projected_search, tiles
 from lapwing.graphs.candidates import tile_candidates, tree_candidates
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.indicator_search import are_indicators
-from lapwing.graphs.neighbors import nearest_neighbors
+from lapwing.graphs.neighbors import nearest_known, nearest_neighbors
 from lapwing.graphs.points import Points
 from lapwing.graphs.projected_search import choose_projection
 
@@ -418,6 +418,63 @@ def test_any_indicators(n, d, density, seed):
     squared, index = exact_neighbors(points, k, block_size=block_size)
     assert_same((np.sqrt(squared), index), graph_oracle.neighbors(X, k))
     assert are_indicators(points) == bool(X.any())
+
+
+@pytest.mark.parametrize(("ones", "packed"), [(7, 4), (200, 3), (5000, 1), (30_000, 3)])
+@pytest.mark.parametrize("stored", [True, False])
+def test_tiles_of_indicators_are_exact(ones, packed, stored, monkeypatch):
+    """Half the squared distances, and a fraction that orders equal ones, in either precision."""
+    monkeypatch.setattr(indicator_search, "STORED_BYTES", 10**9 if stored else 0)
+    rng = np.random.default_rng(0)
+    n = 300 if ones > 10_000 else 50
+    X = (rng.random((n, ones)) < 0.3).astype(np.float32)
+    X[3] = 1.0
+    order = rng.permutation(n)
+    found = indicator_search.IndicatorTiles(Points(sp.csr_array(X)), order, 20)
+    assert found.packed == packed
+    assert found.dtype == (np.float64 if ones > 10_000 else np.float32)
+    rows, columns = slice(5, 28), slice(9, 40)
+    tile = np.empty((23, 31), dtype=found.dtype)
+    found.tile(found.left(rows), rows, columns, tile)
+    i, j = order[rows, None], order[None, columns]
+    half = np.sum(X[i] != X[j], axis=2) / 2
+    step = 1 / 1024 if n == 300 else 1 / 128  # n steps are at most one half
+    np.testing.assert_array_equal(tile, half + step * (i + j))
+
+
+@given(st.integers(2, 60), st.integers(1, 30), st.floats(0.02, 0.9), st.integers(0, 10**6))
+def test_known_neighbours_of_new_rows(n, d, density, seed):
+    """Indicators and other values, of few columns and of many, among them duplicates and ties."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, d)) < density) * rng.integers(1, rng.integers(2, 5), (n, d))
+    n_known = int(rng.integers(1, n))
+    k = int(rng.integers(1, n_known + 1))
+    X = sp.csr_matrix(X.astype(float))
+    found = nearest_known(X[:n_known], X[n_known:], k)
+    distances = cdist(X[n_known:].toarray(), X[:n_known].toarray())
+    index = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
+
+
+@pytest.mark.parametrize("highest", [2, 5])  # indicators, and values that are searched again
+@pytest.mark.parametrize("d", [20, 2000])
+def test_known_neighbours_in_several_blocks(highest, d):
+    rng = np.random.default_rng(0)
+    X = (rng.random((3500, d)) < 10 / d) * rng.integers(1, highest, (3500, d))
+    X[1:50], X[2200:2300] = X[0], X[0]  # more duplicates than candidates
+    X = sp.csr_matrix(X.astype(float))
+    found = nearest_known(X[:2200], X[2200:], 8)
+    distances = cdist(X[2200:].toarray(), X[:2200].toarray())
+    index = np.argsort(distances, axis=1, kind="stable")[:, :8]
+    assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
+
+
+def test_candidates_of_new_rows_have_the_reach_of_these():
+    X = data.sparse_rows(60, 30, 0.3)
+    found = tile_candidates(Points(X, n_known=40), 5)
+    norms = found.scale * np.linalg.norm(X.toarray(), axis=1)
+    np.testing.assert_allclose(found.reach, norms[40:], rtol=1e-6)
+    assert found.squared.shape == found.index.shape == (20, 5)
 
 
 def test_other_values_are_no_indicators():

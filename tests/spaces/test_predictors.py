@@ -387,6 +387,14 @@ def test_contents_that_make_no_sense_are_refused(predictor):
         type(predictor).from_arrays(*predictor.to_arrays())
 
 
+def test_neighbours_of_sparse_rows_are_those_of_dense_ones():
+    dense = NeighborAverage(POINTS, COEF, PASSED_ON, 4)
+    sparse = NeighborAverage(sp.csr_matrix(POINTS), COEF, PASSED_ON, 4)
+    found = sparse.values(sp.csr_matrix(ROWS))
+    np.testing.assert_allclose(found, dense.values(ROWS), rtol=1e-12)
+    np.testing.assert_array_equal(sparse.values(sp.csr_matrix(ROWS[:0])), np.zeros((0, 2)))
+
+
 def test_neighbours_of_sparse_rows_take_little_memory():
     rng = np.random.default_rng(0)
     X = sp.csr_matrix((rng.random((21_500, 12)) < 0.3) * rng.random((21_500, 12)))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.threads import single_threaded_blas
 from ..kernels.functions import GaussianKernel, Kernel, LinearKernel
 from ..losses import SquaredLoss
 from ..solvers.label_problem import LabelProblem
@@ -119,7 +120,8 @@ class LinearSetting:
 
     def values_of_folds(self, labels: Labels, folds: Sequence[Fold]) -> list[FoldValues]:
         """Return what a model of each fold predicts for held-out labels and for the sample."""
-        return [self._fold_values(labels, train, test) for train, test in folds]
+        with single_threaded_blas():  # threads would wait for each other longer than they compute
+            return [self._fold_values(labels, train, test) for train, test in folds]
 
     def _fold_values(self, labels: Labels, train: np.ndarray, test: np.ndarray) -> FoldValues:
         c, b = self.of(train).solve(labels.take(train))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.threads import map_blocks
 from ..graphs import KNNGraph
 from ..solvers.reduction import BasisReductions, Reduction
 from ..spaces.basis import Basis, kernel_basis, landmark_basis
@@ -63,29 +64,35 @@ class ManifoldFamily:
         others = np.setdiff1d(np.arange(self.X.shape[0]), first)
         return np.append(first, rng.choice(others, limits.LANDMARKS - len(first), replace=False))
 
-    def _reduction(self, labels: Labels, ratio: float) -> Reduction:
-        """Return the reduction to the labelled rows; those of the last labels are kept."""
+    def _reductions(self, labels: Labels, ratios: Iterable[float]) -> dict[float, Reduction]:
+        """Return the reductions to the labelled rows by ratio; those of the last labels are kept.
+
+        Each takes one thread: several factorisations at a time are faster than one on all threads.
+        """
         if self._last is None:
             self._last = BasisReductions(self._basis.H, self.graph.laplacian_, labels.index)
         elif not np.array_equal(self._last.labelled, labels.index):
             self._last, self._kept = self._last.to(labels.index), {}
-        if ratio not in self._kept:
-            self._kept[ratio] = self._last.at(ratio)
-        return self._kept[ratio]
+        new = [ratio for ratio in ratios if ratio not in self._kept]
+        self._kept.update(zip(new, map_blocks(self._last.at, new), strict=True))
+        return self._kept
 
     def candidates(self, labels: Labels, sample: np.ndarray) -> Iterator[LinearSetting]:
         """Yield the settings."""
         H = self._basis.H[sample]
-        for ratio, group in groupby(SETTINGS[MANIFOLD], itemgetter("ratio")):
-            reduction = self._reduction(labels, ratio)
-            on_sample = H @ reduction.coefficients
+        groups = groupby(SETTINGS[MANIFOLD], itemgetter("ratio"))
+        by_ratio = {ratio: list(group) for ratio, group in groups}
+        reductions = self._reductions(labels, by_ratio)
+        for ratio, group in by_ratio.items():
+            on_sample = H @ reductions[ratio].coefficients
             on_sample[:, -1] = 1.0 - ratio * on_sample[:, -1]
             for settings in group:
-                yield LinearSetting(MANIFOLD, settings, reduction, on_sample)
+                yield LinearSetting(MANIFOLD, settings, reductions[ratio], on_sample)
 
     def fit(self, settings: dict[str, Any], labels: Labels) -> tuple[np.ndarray, Predictor]:
         """Fit one setting to labels; return the values on all rows, and the function."""
-        reduction = self._reduction(labels, settings["ratio"])
+        ratio = settings["ratio"]
+        reduction = self._reductions(labels, [ratio])[ratio]
         c, b = LinearSetting(MANIFOLD, settings, reduction).solve(labels)
         theta, values = reduction.expand(c, b)
         basis = self._basis

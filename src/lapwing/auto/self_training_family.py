@@ -19,6 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.utils.extmath import randomized_svd
 
+from ..arrays.threads import map_blocks, single_threaded_blas
 from ..estimators.calibration import one_column
 from ..kernels.functions import LinearKernel
 from ..solvers.stopping import decisions
@@ -139,14 +140,10 @@ class SelfTrainingFamily:
         codes = decisions(labels.targets).astype(int)
         shares = expected_shares(codes, n_classes, labels.shares)
         present = np.flatnonzero(shares)
-        W = self_train(
-            self.coordinates.of(self.X[labels.index]),
-            np.searchsorted(present, codes),
-            labels.even_weights,
-            self.drawn_coordinates[~np.isin(self.drawn, labels.index)],
-            shares[present],
-            **settings,
-        )
+        Z, known = self.coordinates.of(self.X[labels.index]), np.searchsorted(present, codes)
+        U = self.drawn_coordinates[~np.isin(self.drawn, labels.index)]
+        with single_threaded_blas():  # threads would wait for each other longer than they compute
+            W = self_train(Z, known, labels.even_weights, U, shares[present], **settings)
         whole = np.zeros((len(W), n_classes))
         whole[-1] = _NO_LABEL
         whole[:, present] = W - W.mean(axis=1, keepdims=True)
@@ -177,11 +174,14 @@ class SelfTrainingSetting:
         """Return what a model of each fold predicts for held-out labels and for the sample."""
         X, coordinates = self.members.X, self.members.coordinates
         labelled, sample = coordinates.of(X[labels.index]), coordinates.of(X[self.sample])
-        found = []
-        for train, test in folds:
+        _ = self.members.drawn_coordinates  # computed once, before threads ask for them
+
+        def values(fold: Fold) -> FoldValues:
+            train, test = fold
             W = self.members.train(self.settings, labels.take(train))
-            found.append((_scores(labelled[test], W), _scores(sample, W)))
-        return found
+            return _scores(labelled[test], W), _scores(sample, W)
+
+        return map_blocks(values, folds)
 
 
 def self_train(

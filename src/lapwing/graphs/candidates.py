@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,19 +65,26 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
     return Candidates(squared, index, reach, points.n_features, DOUBLE, frame.scale)
 
 
-def tile_candidates(points: Points, kept: int, block_size: int | None = None) -> Candidates:
-    """Candidates from tiles; each tile serves its rows and its columns."""
-    n = len(points)
+def tile_candidates(
+    points: Points, kept: int, block_size: int | None = None, choose: Any = choose_tiles
+) -> Candidates:
+    """Candidates from tiles, of the type to choose.
+
+    Each tile serves its rows and its columns; those of new rows serve these alone.
+    """
+    n, first = len(points), points.first
     # In random order the first tiles are a random sample, whose thresholds discard nearly all
     # later entries, even if the input is sorted by class.
-    order = np.random.default_rng(0).permutation(n)
-    tiles, block_size = choose_tiles(points, order, block_size or BLOCK_SIZE)
-    blocks = row_blocks(n, block_size)
+    order = np.random.default_rng(0).permutation(points.n_known)
+    order = np.append(order, np.arange(points.n_known, n))
+    tiles, block_size = choose(points, order, block_size or BLOCK_SIZE)
+    known = row_blocks(points.n_known, block_size)
+    blocks = [slice(first + b.start, first + b.stop) for b in row_blocks(n - first, block_size)]
     best = [_Best(block.stop - block.start, kept, tiles.dtype) for block in blocks]
     tasks = [
-        (i, range(j, min(j + TILES_PER_TASK, len(blocks))))
+        (i, range(j, min(j + TILES_PER_TASK, len(known))))
         for i in range(len(blocks))
-        for j in range(i, len(blocks), TILES_PER_TASK)
+        for j in range(0 if first else i, len(known), TILES_PER_TASK)
     ]
     buffers = threading.local()
 
@@ -87,27 +95,27 @@ def tile_candidates(points: Points, kept: int, block_size: int | None = None) ->
         rows = blocks[i]
         left = tiles.left(rows)
         for j in strip:
-            columns = blocks[j]
+            columns = known[j]
             shape = (rows.stop - rows.start, columns.stop - columns.start)
             out = buffers.tile[: shape[0] * shape[1]].reshape(shape)
             tile = tiles.tile(left, rows, columns, out)
-            if i == j:
+            if i == j and not first:
                 np.fill_diagonal(tile, np.inf)
-            else:
+            elif not first:
                 best[j].update(tile.T, rows.start)
             best[i].update(tile, columns.start)
 
     map_blocks(search, tasks)
-    squared = np.empty((n, kept), dtype=tiles.dtype)
-    index = np.empty((n, kept), dtype=np.int32)
+    squared = np.empty((n - first, kept), dtype=tiles.dtype)
+    index = np.empty((n - first, kept), dtype=np.int32)
     reach = np.empty(n)
     for block, found in zip(blocks, best, strict=True):
         found.finish()
         ascending = np.argsort(found.value, axis=1)
-        squared[order[block]] = 2 * np.take_along_axis(found.value, ascending, axis=1)
-        index[order[block]] = order[np.take_along_axis(found.index, ascending, axis=1)]
+        squared[order[block] - first] = 2 * np.take_along_axis(found.value, ascending, axis=1)
+        index[order[block] - first] = order[np.take_along_axis(found.index, ascending, axis=1)]
     reach[order] = tiles.reach
-    return Candidates(squared, index, reach, tiles.n_terms, tiles.roundoff, tiles.scale)
+    return Candidates(squared, index, reach[first:], tiles.n_terms, tiles.roundoff, tiles.scale)
 
 
 class _Best:

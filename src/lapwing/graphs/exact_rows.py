@@ -40,6 +40,7 @@ def exact_rows(points: Points, rows: np.ndarray, k: int) -> tuple[np.ndarray, np
         mine = rows[part]
         computed, reach = distances(mine)
         computed[np.arange(len(mine)), mine] = np.inf
+        computed[:, points.n_known :] = np.inf
         nearest = np.partition(computed, k - 1, axis=1)[:, k - 1]
         ceiling = distance_ceiling(n_terms, DOUBLE, reach, nearest)
         limit = nearest + 2 * distance_error(n_terms, DOUBLE, reach, ceiling)

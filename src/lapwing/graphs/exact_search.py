@@ -31,18 +31,20 @@ def exact_neighbors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest other rows of every row: squared distances (float64) and indices.
 
-    Sorted by distance, ties by index. The row itself is excluded by its index, so duplicate rows
-    are neighbours at distance 0. Cost: n^2 / 2 products of rows, or of a few of their coordinates,
-    and memory for one float32 copy of the rows plus a few tiles.
+    If some rows are new, the k nearest known rows of every new one. Sorted by distance, ties by
+    index. The row itself is excluded by its index, so duplicate rows are neighbours at distance 0.
+    Cost: n^2 / 2 products of rows, or of a few of their coordinates, and memory for one float32
+    copy of the rows plus a few tiles.
     """
-    n = len(points)
+    n = len(points) - points.first
     if are_indicators(points):
         return indicator_neighbors(points, k, block_size)
-    projection = choose_projection(points, k) if block_size is None else None
+    only_tiles = block_size is not None or points.first > 0
+    projection = None if only_tiles else choose_projection(points, k)
     if projection is not None:
         return projected_neighbors(points, projection, k)
-    kept = min(n - 1, k + max(6, k // 4))
-    if not points.sparse and points.n_features <= TREE_FEATURES and block_size is None:
+    kept = min(points.n_others, k + max(6, k // 4))
+    if not only_tiles and not points.sparse and points.n_features <= TREE_FEATURES:
         candidates = tree_candidates(points, kept)
     else:
         candidates = tile_candidates(points, kept, block_size)
@@ -52,7 +54,7 @@ def exact_neighbors(
     # The computed distance of a true neighbour never exceeds this limit.
     limit = nearest + 2 * error
     settled = candidates.squared[:, -1] > limit
-    if kept == n - 1:
+    if kept == points.n_others:
         settled[:] = True
 
     squared = np.empty((n, k))
@@ -64,17 +66,17 @@ def exact_neighbors(
         row, column = np.nonzero(close)
         other = candidates.index[rows][row, column].astype(np.intp)
         chosen = np.flatnonzero(settled[rows]) + rows.start
-        exact = points.squared_distances(row + rows.start, other)
+        exact = points.squared_distances(row + rows.start + points.first, other)
         squared[chosen], index[chosen] = k_smallest(row, other, exact, k)
 
     map_blocks(rank, row_blocks(n, 2048))
     pending = ~settled
-    suspects = np.flatnonzero(pending & (nearest <= 2 * error))
+    suspects = np.flatnonzero(pending & (nearest <= 2 * error) & (points.first == 0))
     for rows, others in duplicate_neighbors(points, suspects, k):
         squared[rows], index[rows] = 0.0, others
         pending[rows] = False
     redo = np.flatnonzero(pending)
     logger.debug("exact search: %d of %d rows searched again in float64", len(redo), n)
     if len(redo):
-        squared[redo], index[redo] = exact_rows(points, redo, k)
+        squared[redo], index[redo] = exact_rows(points, redo + points.first, k)
     return squared, index

@@ -2,9 +2,10 @@
 
 Categories that are encoded one-hot have equal distances by the thousand, so that no few candidates
 contain all rows that may be neighbours, and every distance would have to be computed in float64.
-But the number of columns in which two rows differ is an integer, which every arithmetic gives
-exactly: the k-th smallest is found by fast tiles, and of the rows at this distance the first ones
-are neighbours. Knows nothing about graphs or weights.
+But the number of columns in which two rows differ is a whole number, which products in floating
+point give exactly. That leaves digits to spare, which are used twice: a fraction that grows with
+the index decides between equal distances, and several rows are multiplied at once. Knows nothing
+about graphs or weights.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.threads import map_blocks, row_blocks
-from .candidates import BLOCK_SIZE, tile_candidates
-from .exact_rows import k_smallest
+from ..arrays.threads import row_blocks
+from .candidates import tile_candidates
 from .points import Points
-from .tiles import choose_tiles
+from .tiles import DENSE_BLOCK_BYTES, STORED_BYTES, SparseTiles, gemm_is_faster
 
-#: Rows with fewer columns have integer distances that float32 represents.
+#: Rows with fewer columns, up to 2**29 of them, have distances with fractions that float64
+#: represents.
 _MOST_FEATURES = 2**22
+#: Binary digits of whole numbers that a type represents.
+_DIGITS: dict[type, int] = {np.float32: 24, np.float64: 53}
+#: The most rows that are multiplied at once: with more, the digits take longer than the product.
+_MOST_PACKED = 4
 
 
 def are_indicators(points: Points) -> bool:
@@ -38,58 +43,80 @@ def indicator_neighbors(
     Sorted as by `exact_search.exact_neighbors`.
     """
     X, n = points.X, len(points)
-    ones = Points(sp.csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), X.shape))
-    kept = min(n - 1, k + max(6, k // 4))
-    candidates = tile_candidates(ones, kept, block_size)
-    count, index = candidates.squared, candidates.index.astype(np.intp)
-    farthest = count[:, k - 1]
-    settled = (count[:, -1] > farthest) | (kept == n - 1)
-    row, column = np.nonzero((count < farthest[:, None]) | settled[:, None])
-    other, number = index[row, column], count[row, column]
-    pending = np.flatnonzero(~settled)
-    if len(pending):
-        missing = k - np.sum(count[pending] < farthest[pending, None], axis=1)
-        more_row, more = _first_at(ones, pending, farthest[pending], missing)
-        row, other = np.append(row, more_row), np.append(other, more)
-        number = np.append(number, farthest[more_row])
-        by_row = np.argsort(row, kind="stable")
-        row, other, number = row[by_row], other[by_row], number[by_row]
-    number, index = k_smallest(row, other, number.astype(np.float64), k)
-    return number * float(X.data[0]) ** 2, index
+    ones = sp.csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), X.shape)
+    rows = Points(ones, n_known=points.first or None)
+    found = tile_candidates(rows, k, block_size, _choose_tiles)
+    index = found.index.astype(np.intp)
+    fraction = 2 * _step(n) * (np.arange(points.first, n)[:, None] + index)
+    return (found.squared - fraction) * float(X.data[0]) ** 2, index
 
 
-def _first_at(
-    ones: Points, rows: np.ndarray, distance: np.ndarray, wanted: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs: of each row the first ``wanted`` other rows at this squared distance.
+def _step(n: int) -> float:
+    """Return what an index adds to half a squared distance: less than 1/2 for all indices."""
+    return 0.5 ** ((n - 1).bit_length() + 1)
 
-    Columns are read in order, and a row is left as soon as it has enough, which is early if such
-    rows are many.
+
+def _choose_tiles(
+    ones: Points, order: np.ndarray, block_size: int
+) -> tuple[IndicatorTiles | SparseTiles, int]:
+    """Return tiles of d(i, j)²/2 + step·(i + j), exact, and their number of rows per block."""
+    if gemm_is_faster(ones):
+        block_size = min(block_size, max(128, DENSE_BLOCK_BYTES // (8 * ones.n_features)))
+        return IndicatorTiles(ones, order, block_size), block_size
+    tiles = SparseTiles(ones, order)
+    tiles.halves += _step(len(ones)) * order
+    return tiles, block_size
+
+
+class IndicatorTiles:
+    """Exact tiles of d(i, j)²/2 + step·(i + j), from one matrix product each.
+
+    The row x_1 + Bx_2 + B²x_3 + …, for a B above the number of ones of any row, has products with
+    other rows whose digits in base B are those of x_1, x_2, x_3, ….
     """
-    tiles, block_size = choose_tiles(ones, np.arange(len(ones)), BLOCK_SIZE)
-    blocks = row_blocks(len(ones), block_size)
 
-    def search(part: slice) -> tuple[np.ndarray, np.ndarray]:
-        mine, half, missing = rows[part], distance[part] / 2, wanted[part]
-        left = tiles.left(mine)
-        found_rows, found = [], []
-        for columns in blocks:
-            shape = (len(mine), columns.stop - columns.start)
-            is_at = tiles.tile(left, mine, columns, np.empty(shape, tiles.dtype)) == half[:, None]
-            own = np.flatnonzero((mine >= columns.start) & (mine < columns.stop))
-            is_at[own, mine[own] - columns.start] = False
-            row, column = np.nonzero(is_at)
-            counts = np.bincount(row, minlength=len(mine))
-            position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-            early = position < missing[row]
-            found_rows.append(mine[row[early]])
-            found.append(column[early] + columns.start)
-            missing = missing - counts
-            if (missing <= 0).all():
-                break
-            left, mine, half, missing = (part[missing > 0] for part in (left, mine, half, missing))
-        return np.concatenate(found_rows), np.concatenate(found)
+    scale, roundoff = 1.0, 0.0
 
-    parts = map_blocks(search, row_blocks(len(rows), block_size))
-    row, other = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return row, other
+    def __init__(self, ones: Points, order: np.ndarray, block_size: int) -> None:
+        n, d = ones.X.shape
+        counts = np.diff(ones.X.indptr)
+        digits = int(counts.max()).bit_length()
+        single = digits + (n - 1).bit_length() + 1 <= _DIGITS[np.float32]
+        self.dtype = np.float32 if single else np.float64
+        self.base = self.dtype(2**digits)
+        self.packed = min(_DIGITS[self.dtype] // digits, _MOST_PACKED)
+        self.X, self.n_terms = ones.X[order], d
+        self.halves = (counts[order] / 2 + _step(n) * order).astype(self.dtype)
+        self.reach = np.sqrt(counts[order])
+        self._stored = None
+        if self.base.nbytes * n * d <= STORED_BYTES:
+            self._stored = np.empty((n, d), dtype=self.dtype)
+            for rows in row_blocks(n, block_size):
+                self._stored[rows] = self.X[rows].toarray()
+
+    def left(self, rows: slice) -> np.ndarray:
+        """The left factor of all tiles in a strip of rows: several rows in one."""
+        block = self._right(rows)
+        left = block[:: self.packed].copy()
+        for digit in range(1, self.packed):
+            part = block[digit :: self.packed]
+            left[: len(part)] += self.base**digit * part
+        return left
+
+    def tile(self, left: np.ndarray, rows: slice, columns: slice, out: np.ndarray) -> np.ndarray:
+        """The tile of two blocks of rows, written to ``out``."""
+        rest = left @ self._right(columns).T
+        for digit in reversed(range(self.packed)):
+            product, part = rest, slice(digit, None, self.packed)
+            if digit:
+                product = np.floor(rest / self.base**digit)
+                rest -= product * self.base**digit
+            product = product[: len(out[part])]
+            product -= self.halves[rows][part, None]
+            np.subtract(self.halves[columns], product, out=out[part])
+        return out
+
+    def _right(self, rows: slice) -> np.ndarray:
+        if self._stored is not None:
+            return self._stored[rows]
+        return self.X[rows].toarray().astype(self.dtype, copy=False)

@@ -72,17 +72,47 @@ def nearest_neighbors(
         distances, index = _gram_neighbors(X, k)
         return np.ldexp(distances, -units.exponent // 2), index
     if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format or not X.data.all():
-            X = X.copy()
-            X.sum_duplicates()
-            X.eliminate_zeros()
+        X = _canonical(X)
     approximate = resolve_backend(X, metric, backend) == "approximate"
     search = _approximate if approximate else exact_neighbors
     if metric == "cosine":
         return _cosine_neighbors(X, k, search)
     squared, index = search(Points(X), k)
     return np.ldexp(np.sqrt(squared), -units.exponent), index
+
+
+def nearest_known(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the k nearest of known sparse rows for every row of X.
+
+    Parameters
+    ----------
+    known : CSR matrix of shape (n, d)
+        The rows among which neighbours are, at least k. Squares of their values must be finite.
+    X : CSR matrix of shape (m, d)
+        The rows whose neighbours are found.
+    k : int
+        Number of neighbours.
+
+    Returns
+    -------
+    distances : float64 array of shape (m, k)
+        Euclidean, ascending in each row.
+    indices : integer array of shape (m, k)
+        Equal distances are ordered by index.
+    """
+    rows = _canonical(sp.vstack([known, X], format="csr"))
+    squared, index = exact_neighbors(Points(rows, n_known=known.shape[0]), k)
+    return np.sqrt(squared), index
+
+
+def _canonical(X: Any) -> sp.csr_array:
+    """Return sparse rows that store every column once and no zeros."""
+    X = sp.csr_array(X)
+    if not X.has_canonical_format or not X.data.all():
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
 
 
 def input_rules(metric: str) -> dict[str, Any]:

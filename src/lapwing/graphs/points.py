@@ -18,10 +18,17 @@ PAIR_BYTES = 2_000_000  # the same for one of the two arrays of pairs
 
 
 class Points:
-    """Rows of ``X``; with ``unit_length`` each row is divided by its norm (none may be zero)."""
+    """Rows of ``X``; with ``unit_length`` each row is divided by its norm (none may be zero).
 
-    def __init__(self, X: Any, unit_length: bool = False) -> None:
+    Each row looks for neighbours among the others. With ``n_known``, rows after these many are new:
+    they look for neighbours among the known ones, which look for none.
+    """
+
+    def __init__(self, X: Any, unit_length: bool = False, n_known: int | None = None) -> None:
         self.X = X
+        self.n_known = X.shape[0] if n_known is None else n_known
+        self.first = 0 if n_known is None else n_known  # row that looks for neighbours
+        self.n_others = self.n_known - (n_known is None)  # among which they are
         self.sparse = sp.issparse(X)
         self.inverse_norms = None
         if unit_length:

@@ -284,7 +284,7 @@ def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
 
 def _columns_at_once(n: int) -> int:
     """Return the number of columns of length n per block: fast products in little memory."""
-    return int(np.clip(_BLOCK_ENTRIES // max(n, 1), 32, 1024))
+    return int(np.clip(_BLOCK_ENTRIES // max(n, 1), 32, 256))
 
 
 def to_dense(block: Any) -> np.ndarray:

@@ -92,5 +92,6 @@ def expansion_of(H: np.ndarray, pivots: np.ndarray, theta: np.ndarray) -> np.nda
     """Return the coefficients of Hθ over all rows; only those of the pivots are not zero."""
     coef = np.zeros((len(H), theta.shape[1]))
     if len(pivots) > 0:  # SciPy 1.13 solves no empty systems
-        coef[pivots] = solve_triangular(H[pivots], theta, lower=True, trans="T")
+        factor = H.T.take(pivots, axis=1).T  # rows of H, read in the order of memory
+        coef[pivots] = solve_triangular(factor, theta, lower=True, trans="T")
     return coef

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks
@@ -24,14 +23,13 @@ from ..arrays.packing import Packed, expect, pack, unpack
 from ..arrays.threads import row_blocks
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
+from ..graphs.neighbors import nearest_known
 from ..kernels.expansion import evaluate
 from ..kernels.functions import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
 from .prototypes import Similarities, tile_rows
 
 #: Number of rows whose neighbours are searched at a time.
 _NEIGHBOR_ROWS = 20_000
-#: Size of a block of distances between sparse rows, of which their product takes some more.
-_NEIGHBOR_MEGABYTES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,14 +254,16 @@ class NeighborAverage(Predictor):
 
     def values(self, X: Any) -> np.ndarray:
         """Return the weighted means, in blocks of rows."""
-        k = min(self.n_neighbors, self.rows.shape[0])
-        search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
         blocks = row_blocks(X.shape[0], _NEIGHBOR_ROWS)
-        found = [self._mean(search, X[block]) for block in blocks]
+        found = [self._mean(X[block]) for block in blocks]
         return np.concatenate(found) if found else np.zeros((0, self.on_rows.shape[1]))
 
-    def _mean(self, search: Any, X: Any) -> np.ndarray:
-        with config_context(working_memory=_NEIGHBOR_MEGABYTES):
+    def _mean(self, X: Any) -> np.ndarray:
+        k = min(self.n_neighbors, self.rows.shape[0])
+        if sp.issparse(self.rows):
+            distances, index = nearest_known(self.rows, X, k)
+        else:
+            search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
             distances, index = search.kneighbors(X)
         farthest = np.maximum(distances[:, -1:], 1e-150)
         squares = (distances / farthest) ** 2
