@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.auto.labels import Labels
-from lapwing.auto.selection import Folds, Trial, beyond_chance, judge, make_folds
+from lapwing.auto.selection import (
+    Candidate,
+    Folds,
+    Selected,
+    Trial,
+    beyond_chance,
+    judge,
+    make_folds,
+)
 
 
 @given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=5), seed=st.integers(0, 5))
@@ -137,6 +145,31 @@ def test_families_with_unlabelled_rows_share_evenly_where_nothing_is_held_out():
     assert [c.weight for c in judge(folds, trials[:1] * 2)] == [0.5, 0.5]
     folds = replace(folds, labels=replace(labels, codes=None))  # two quantities
     assert [c.weight for c in judge(folds, trials[:3])] == [0.5, 0.25, 0.25]
+
+
+def test_a_repeated_selection_takes_the_mean_of_both_shares():
+    def candidate(weight, family="graph", **settings):
+        return Candidate(family, settings, weight=weight)
+
+    now = [candidate(0.7, power=1, scale=2.0), candidate(0.3, power=2), candidate(0.0, power=3)]
+    before = [
+        candidate(0.1, power=1, scale=9.0),  # the same model for other labels
+        candidate(0.5, power=3),
+        candidate(0.015, power=2),
+        candidate(0.385, family="margin", power=1),  # is not tried any more
+    ]
+    folds, _ = trials_of()
+    selected = Selected(folds, [], now).averaged_with(before)
+    expected = np.array([0.8, 0.315, 0.5]) / 1.615
+    assert [c.weight for c in selected.candidates] == pytest.approx(expected)
+    assert selected.candidates[0].settings == now[0].settings
+    [first, second, last] = (
+        Selected(folds, [], now)
+        .averaged_with([candidate(0.97, power=1), candidate(0.03, power=3)])
+        .candidates
+    )
+    assert last.weight == 0.0  # 1.5 % is too little
+    assert (first.weight, second.weight) == pytest.approx((1.67 / 1.97, 0.3 / 1.97))
 
 
 def test_quantities_are_scored_by_explained_variance():

@@ -65,8 +65,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 def are_known(family: str, settings: dict[str, Any]) -> bool:
     """Return whether a family tries these settings; with others a fit might take forever."""
     scale = settings.get("scale", 1.0)
-    own = {name: value for name, value in settings.items() if name != "scale"}
+    own = without_scale(settings)
     return own in SETTINGS[family] and isinstance(scale, float) and 0.0 < scale < np.inf
+
+
+def without_scale(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without the scale of a graph kernel, which depends on the labels."""
+    return {name: value for name, value in settings.items() if name != "scale"}
 
 
 @dataclass(frozen=True)

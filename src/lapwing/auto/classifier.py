@@ -145,9 +145,9 @@ class SemiSupervisedClassifier(Classifier):
 
         The graph is kept, and so are the selected models and their shares. They are selected again
         if the number of labels that count has doubled since they were (many of one class count
-        little), if the classes have changed, if the
-        new labels differ from the predictions more than the probabilities let expect, or if labels
-        have been corrected; a note in ``report_.warnings`` says so.
+        little), if the classes have changed, if the new labels differ from the predictions more
+        than the probabilities let expect, or if labels have been corrected; a note in
+        ``report_.warnings`` says so. Shares are then the mean of those before and the new ones.
 
         Parameters
         ----------

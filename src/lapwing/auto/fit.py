@@ -82,6 +82,8 @@ def fit_default(
         report = after_refit(model.report_, targets, labels, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
+        if outdated and model.method == "auto":
+            selected = selected.averaged_with(model.candidates_)
         candidates = selected.candidates
         temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)

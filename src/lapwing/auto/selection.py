@@ -23,7 +23,7 @@ import numpy as np
 
 from ..estimators.calibration import fit_temperature, probabilities
 from ..solvers.stopping import decisions
-from .candidate_settings import SUPERVISED, Fold
+from .candidate_settings import SUPERVISED, Fold, without_scale
 from .labels import PRIOR, Labels, effective_number, sample_probability
 
 #: Held-out labels that the agreement of fold models is worth.
@@ -111,6 +111,11 @@ class Candidate:
     def factor(self) -> float:
         """Factor of its values in the blend."""
         return self.weight * self.temperature
+
+    def has_settings_of(self, other: Candidate) -> bool:
+        """Return whether both are the same model, fitted to whichever labels."""
+        same = without_scale(self.settings) == without_scale(other.settings)
+        return same and self.family == other.family
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,18 @@ class Selected:
         np.add.at(P, index, probabilities(trial.held_out, temperature))
         P = np.where(times > 0, P / np.maximum(times, 1), shares)  # where a class has one label
         return sample_probability(P, codes, shares)
+
+    def averaged_with(self, before: Sequence[Candidate]) -> Selected:
+        """Return the same with the mean of the shares and those of an earlier selection.
+
+        Each selection depends on chance as long as labels are few, and on some of the classes where
+        these have most labels. So a model that was selected before is not dropped at once.
+        """
+        shares = np.array([candidate.weight for candidate in self.candidates])
+        for k, candidate in enumerate(self.candidates):
+            shares[k] += sum(c.weight for c in before if c.has_settings_of(candidate))
+        pairs = zip(self.candidates, _without_least(shares), strict=True)
+        return replace(self, candidates=[replace(c, weight=weight) for c, weight in pairs])
 
     @property
     def shares(self) -> dict[str, float]:
@@ -356,8 +373,12 @@ def _shares(candidates: Sequence[Candidate]) -> list[float]:
     scores = scores + LEAD * best_supervised(candidates).spread * supervised
     scores /= candidates[int(scores.argmax())].spread
     evidence = np.array([c.evidence for c in candidates]) + _LEAD_OF_EVIDENCE * supervised
-    shares = (_exponential(scores, families) + _exponential(evidence, families)) / 2.0
-    shares[shares < LEAST_SHARE] = 0.0
+    return _without_least(_exponential(scores, families) + _exponential(evidence, families))
+
+
+def _without_least(shares: np.ndarray) -> list[float]:
+    """Return shares with sum one, the least ones set to zero."""
+    shares = np.where(shares < LEAST_SHARE * shares.sum(), 0.0, shares)
     return (shares / shares.sum()).tolist()
 
 
