@@ -4,10 +4,9 @@
 Somebody labels digits one class after the other: ten zeros, then ten ones, and so on, from one
 label of every class on. Numbers of labels per class then say nothing about how frequent the
 classes are. A model that believes them predicts well-labelled classes too often: logistic
-regression is worse with thirty labels than with ten, and as good again only after sixty. The
-default recognises that the labels are no random sample and counts classes alike. It has gained
-nothing from labels of a few classes either, and falls by some points where it selects models again
-by labels of which most are of these classes.
+regression is worse with thirty labels than with ten, and better again only with eighty. The default
+recognises that the labels are no random sample and counts classes alike: it stays within three
+points of its best, and gains when the last classes are labelled.
 
 Run it::
 

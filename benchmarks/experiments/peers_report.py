@@ -101,11 +101,14 @@ def paired_comparisons(
     return pairs
 
 
-def _counts(pairs: list[dict[str, Any]]) -> list[int]:
-    return [sum(d["verdict"] == v for d in pairs) for v in ("better", "even", "worse")]
+def _counts(measure: Measure, pairs: list[dict[str, Any]]) -> list[str]:
+    """Return the numbers of better, even and worse pairs, and of those with no worse a mean."""
+    found = [sum(d["verdict"] == v for d in pairs) for v in ("better", "even", "worse")]
+    no_worse = sum(measure.sign * d["difference"] >= 0 for d in pairs)
+    return [*(str(count) for count in found), f"{100 * no_worse / len(pairs):.0f} %"]
 
 
-def _pair_tables(task: Task, measure: Measure, pairs: list[dict[str, Any]]) -> Iterator[str]:
+def pair_tables(task: Task, measure: Measure, pairs: list[dict[str, Any]]) -> Iterator[str]:
     """Yield how often Lapwing is better, even or worse by one measure, and where."""
     best = [pair for pair in pairs if pair["best"]]
     yield ""
@@ -118,8 +121,8 @@ def _pair_tables(task: Task, measure: Measure, pairs: list[dict[str, Any]]) -> I
         f"{'highest' if measure.sign > 0 else 'lowest'} mean in the cell, determined afterwards."
     )
     yield ""
-    yield "| against | better | even | worse |"
-    yield "| --- | ---: | ---: | ---: |"
+    yield "| against | better | even | worse | mean at least as good |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
     rows = [("the best other method in each cell", best)]
     rows += [(f"the same, {l} {task.words}", _of(best, task.field, l)) for l in task.labels]
     unseen = [pair for pair in best if pair["set"] in task.unseen]
@@ -128,7 +131,7 @@ def _pair_tables(task: Task, measure: Measure, pairs: list[dict[str, Any]]) -> I
     rows += [(method, _of(pairs, "method", method)) for method in methods]
     for title, part in rows:
         if part:
-            yield f"| {title} | {' | '.join(str(count) for count in _counts(part))} |"
+            yield f"| {title} | {' | '.join(_counts(measure, part))} |"
     yield ""
     yield (
         f"Lapwing minus the best other method, in {measure.unit} of {measure.words} "
@@ -196,7 +199,7 @@ def _page(
         yield f"![{task.measures[0].words} by {task.words}](peers.png)"
     for measure in task.measures:
         if pairs[measure.duels]:
-            yield from _pair_tables(task, measure, pairs[measure.duels])
+            yield from pair_tables(task, measure, pairs[measure.duels])
     if any("answered" in cell["values"] for cell in cells):
         yield from probability_table(task, cells)
     names = [name for measure in task.measures for name in (measure.unlabelled, measure.new)]

@@ -1,6 +1,7 @@
 """The comparison with peers, on data sets that need no data folder."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -165,6 +166,21 @@ def test_lower_errors_are_better():
     verdicts = {pair["method"]: (pair["verdict"], pair["best"]) for pair in pairs}
     assert verdicts == {"A": ("better", False), "B": ("worse", True), ALONE: ("even", False)}
     assert pairs[0]["difference"] == pytest.approx(-9.95)
+
+
+@pytest.mark.parametrize(("sign", "no_worse"), [(1, "67 %"), (-1, "33 %")])
+def test_pairs_are_counted_by_verdict_and_by_mean(sign, no_worse):
+    measure = replace(peers.TASK.measures[0], sign=sign)
+    found = [("even", 0.5, 1.0), ("better", 2.0, 1.0), ("even", -0.5, 1.0)]
+    pairs = [
+        {"set": "s", "labels a class": 2, "rows": rows, "method": "A", "best": True}
+        | {"verdict": verdict, "difference": difference, "half": half}
+        for (verdict, difference, half), rows in zip(found, "abc", strict=True)
+    ]
+    lines = list(peers_report.pair_tables(peers.TASK, measure, pairs))
+    assert "| against | better | even | worse | mean at least as good |" in lines
+    assert f"| the best other method in each cell | 1 | 2 | 0 | {no_worse} |" in lines
+    assert f"| A | 1 | 2 | 0 | {no_worse} |" in lines
 
 
 def two_methods(module):
