@@ -8,12 +8,12 @@ from sklearn.datasets import load_digits, make_blobs
 from lapwing import S3VC, KNNGraph, LapRLSClassifier
 from lapwing.auto import limits
 from lapwing.auto.candidate_settings import SETTINGS
+from lapwing.auto.folds import Folds, make_folds
 from lapwing.auto.graph_family import GraphFamily
 from lapwing.auto.labels import Labels
 from lapwing.auto.manifold_family import ManifoldFamily
 from lapwing.auto.margin_family import MarginFamily
 from lapwing.auto.scaling import learn_scaling
-from lapwing.auto.selection import Folds, make_folds
 from lapwing.auto.supervised_family import SupervisedFamily
 from lapwing.graphs.weights import graph_laplacian
 from lapwing.kernels.functions import resolve_gamma

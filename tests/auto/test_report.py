@@ -11,8 +11,9 @@ from sklearn.datasets import load_diabetes, make_moons
 import lapwing
 from lapwing import SemiSupervisedClassifier, SemiSupervisedRegressor
 from lapwing.auto.candidate_settings import GRAPH, MANIFOLD, SETTINGS, SUPERVISED
+from lapwing.auto.folds import Folds
 from lapwing.auto.report_words import explain, settings_text
-from lapwing.auto.selection import Candidate, Folds, Selected
+from lapwing.auto.selection import Candidate, Selected
 
 HOSTILE = "<script>alert({0})</script>\x1b[31m\u202e\n{0}" + 50 * "x"
 TAGS = {

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lapwing.auto.folds import Folds, Trial, make_folds
 from lapwing.auto.labels import Labels
-from lapwing.auto.selection import (
-    Candidate,
-    Folds,
-    Selected,
-    Trial,
-    beyond_chance,
-    judge,
-    make_folds,
-)
+from lapwing.auto.selection import Candidate, Selected, beyond_chance, judge
 
 
 @given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=5), seed=st.integers(0, 5))
@@ -147,7 +140,7 @@ def test_families_with_unlabelled_rows_share_evenly_where_nothing_is_held_out():
     assert [c.weight for c in judge(folds, trials[:3])] == [0.5, 0.25, 0.25]
 
 
-def test_a_repeated_selection_takes_the_mean_of_both_shares():
+def test_a_repeated_selection_averages_both_shares():
     def candidate(weight, family="graph", **settings):
         return Candidate(family, settings, weight=weight)
 
@@ -155,21 +148,18 @@ def test_a_repeated_selection_takes_the_mean_of_both_shares():
     before = [
         candidate(0.1, power=1, scale=9.0),  # the same model for other labels
         candidate(0.5, power=3),
-        candidate(0.015, power=2),
-        candidate(0.385, family="margin", power=1),  # is not tried any more
+        candidate(0.4, family="margin", power=1),  # is not tried any more
     ]
     folds, _ = trials_of()
-    selected = Selected(folds, [], now).averaged_with(before)
-    expected = np.array([0.8, 0.315, 0.5]) / 1.615
-    assert [c.weight for c in selected.candidates] == pytest.approx(expected)
-    assert selected.candidates[0].settings == now[0].settings
-    [first, second, last] = (
-        Selected(folds, [], now)
-        .averaged_with([candidate(0.97, power=1), candidate(0.03, power=3)])
-        .candidates
-    )
+    selected = Selected(folds, [], now)
+    found = selected.averaged_with(before, 0.25)
+    expected = np.array([0.55, 0.225, 0.125]) / 0.9
+    assert [c.weight for c in found.candidates] == pytest.approx(expected)
+    assert found.candidates[0].settings == now[0].settings
+    assert found.scored == now
+    last = selected.averaged_with(before, 0.03).candidates[-1]
     assert last.weight == 0.0  # 1.5 % is too little
-    assert (first.weight, second.weight) == pytest.approx((1.67 / 1.97, 0.3 / 1.97))
+    assert [c.weight for c in selected.averaged_with(before, 0.0).candidates] == [0.7, 0.3, 0.0]
 
 
 def test_quantities_are_scored_by_explained_variance():

@@ -13,9 +13,9 @@ import lapwing
 from lapwing import SemiSupervisedClassifier
 from lapwing.auto import limits, self_training_family
 from lapwing.auto.candidate_settings import SETTINGS
+from lapwing.auto.folds import make_folds
 from lapwing.auto.labels import Labels
 from lapwing.auto.scaling import learn_scaling
-from lapwing.auto.selection import make_folds
 from lapwing.auto.self_training_family import Coordinates, SelfTrainingFamily, fit_logistic
 
 OWN = SETTINGS["self-training"]

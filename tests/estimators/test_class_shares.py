@@ -11,9 +11,33 @@ from sklearn.model_selection import GridSearchCV
 import lapwing
 from helpers.data import fit_quietly, unbalanced
 from lapwing import S3VC, LabeledKFold, LapSVC, LapSVCPath, PVMClassifier
-from lapwing.estimators.calibration import class_offsets, match_shares, probabilities
+from lapwing.estimators.calibration import (
+    class_offsets,
+    match_shares,
+    probabilities,
+    usual_temperature,
+)
 from lapwing.estimators.class_shares import resolve_shares
 from lapwing.estimators.targets import class_targets
+
+# ---------------------------------------------------------------- values without a scale
+
+
+def test_half_of_the_rows_have_the_usual_odds():
+    values = np.random.default_rng(0).normal(size=(101, 3)) * 1e-2
+    P = np.sort(probabilities(values, usual_temperature(values)), axis=1)
+    assert np.median(np.log(P[:, -1] / P[:, -2])) == pytest.approx(2.0)
+    column = np.array([[0.1], [-0.3], [0.2]])  # two classes
+    assert usual_temperature(column) == pytest.approx(2.0 / 0.4)
+
+
+def test_the_usual_odds_are_not_forced_on_values_that_say_nothing():
+    most = np.exp(6.0)
+    assert usual_temperature(np.zeros((5, 3))) == pytest.approx(most)
+    assert usual_temperature(np.full((5, 1), 1e-300)) == pytest.approx(most)
+    assert usual_temperature(np.full((5, 1), 1e300)) == pytest.approx(1.0 / most)
+    assert usual_temperature(np.zeros((0, 3))) == 1.0
+
 
 # ---------------------------------------------------------------- the convex problem
 

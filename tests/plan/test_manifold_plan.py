@@ -45,10 +45,10 @@ def test_direct_solvers_without_room_are_refused(solver):
         plan(solver=solver, limit="60MB")
 
 
-def default(limit, n=10_000, labels=10, points=1000, margin=1000, self_training=1000):
+def default(limit, n=10_000, labels=10, points=1000, margin=1000, self_training=1000, systems=1):
     return plan_default(
-        n, 5, row_bytes=400_000, n_labels=labels, n_points=points, margin_rows=margin,
-        self_training_rows=self_training, memory_limit=limit,
+        n, 5, row_bytes=400_000, n_labels=labels, n_points=points, n_systems=systems,
+        margin_rows=margin, self_training_rows=self_training, memory_limit=limit,
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_families_of_the_default_that_have_room():
         assert made.n_bytes <= made.budget
         return made.manifold_fits, made.margin_fits, made.self_training_fits
 
-    # 4 kB of graph per row are 40 MB, kernels of 1000 points 192 MB, of 1000 rows 8 MB, the
+    # 4 kB of graph per row are 40 MB, kernels of 1000 points 176 MB, of 1000 rows 8 MB, the
     # solver of the margin family 64 MB, and 1000 rows of the self-training family 26 MB.
     assert fitting("250MB") == (True, True, True)
     assert fitting("200MB") == (False, True, True)
@@ -69,6 +69,15 @@ def test_families_of_the_default_that_have_room():
     assert fitting("150MB", points=100, margin=3000) == (True, False, True)
     assert fitting("150MB", points=100, self_training=3000) == (True, True, False)
     assert fitting("200MB", n=20_000, points=100) == (True, True, True)
+
+
+def test_systems_of_the_manifold_family_that_are_solved_at_once(monkeypatch):
+    # Graph, kernel and basis, systems, solutions of four and two more, systems of the labels (MB).
+    sizes = {"n": 1000, "points": 1000, "labels": 1000, "systems": 4}
+    for threads, least in ((1, 4 + 16 + 16 + 48 + 32), (4, 4 + 16 + 40 + 48 + 32)):
+        monkeypatch.setenv("LAPWING_NUM_THREADS", str(threads))
+        assert default(f"{least + 2}MB", **sizes).manifold_fits
+        assert not default(f"{least - 1}MB", **sizes).manifold_fits
 
 
 @pytest.mark.parametrize("n_rows", [10, 1_000, 3_000])

@@ -57,9 +57,10 @@ class LastSelection:
             return f"there are {len(targets.index)} labels instead of {len(self.labelled)}"
         if self.codes is None:
             return ""
-        given = targets.given[self.labelled]
-        if np.any((given >= 0) & (given != self.codes)):
+        if self._corrected(targets):
             return "labels have been corrected"
+        if np.bincount(self.codes).max() < 2:  # nothing was held out, so nothing was promised
+            return ""
         P, codes = self._arrived(targets)
         promised = P.max(axis=1)
         error = np.sqrt((promised * (1.0 - promised)).sum())
@@ -67,6 +68,16 @@ class LastSelection:
         if missed > max(MOST_DISAPPOINTMENT * error, 1.0):
             return "labels that were added differ from the predictions more than expected"
         return ""
+
+    def share(self, targets: Targets, labels: Labels) -> float:
+        """Return the share that its models have in a repeated selection, at most one half.
+
+        Selections count as much as their labels. One by labels that were wrong does not count.
+        """
+        if self._has_classes_of(targets) and self._corrected(targets):
+            return 0.0
+        before = labels.worth_of(self.codes, len(self.labelled))
+        return before / (before + max(labels.worth, before))
 
     def sampled_now(self, targets: Targets) -> float:
         """Return the probability that the labels are a random sample, given those that arrived."""
@@ -81,6 +92,11 @@ class LastSelection:
         unlabelled[self.labelled] = False
         shares = self.probabilities[unlabelled].mean(axis=0)
         return sample_probability(P, codes, shares, self.sampled)
+
+    def _corrected(self, targets: Targets) -> bool:
+        """Return whether rows that were labelled have other classes now."""
+        given = targets.given[self.labelled]
+        return self.codes is not None and bool(np.any((given >= 0) & (given != self.codes)))
 
     def _has_classes_of(self, targets: Targets) -> bool:
         return np.array_equal(np.asarray(self.classes), np.asarray(targets.classes))

@@ -147,7 +147,8 @@ class SemiSupervisedClassifier(Classifier):
         if the number of labels that count has doubled since they were (many of one class count
         little), if the classes have changed, if the new labels differ from the predictions more
         than the probabilities let expect, or if labels have been corrected; a note in
-        ``report_.warnings`` says so. Shares are then the mean of those before and the new ones.
+        ``report_.warnings`` says so. The new shares are then averaged with those before, unless
+        labels have been corrected.
 
         Parameters
         ----------

@@ -24,11 +24,12 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .arrival import LastSelection
-from .candidate_settings import SLOW
+from .candidate_settings import MANIFOLD, SETTINGS, SLOW
+from .folds import Folds, Trial, make_folds
 from .labels import Labels, draw_labels
 from .report import after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
-from .selection import Candidate, Folds, Selected, Trial, best_supervised, judge, make_folds, only
+from .selection import Candidate, Selected, best_supervised, judge, only
 from .setup import DEFAULT_GRAPH, Setup, families_to_try
 
 logger = logging.getLogger("lapwing")
@@ -83,14 +84,16 @@ def fit_default(
     else:
         selected = select(model, setup, targets, families, sampled)
         if outdated and model.method == "auto":
-            selected = selected.averaged_with(model.candidates_)
+            share = last.share(targets, labels)
+            selected = selected.averaged_with(model.candidates_, share)
         candidates = selected.candidates
-        temperature = selected.folds.fit_temperature(selected.blend)
         report_stage(model, "fitting the blend", 0.9)
         labels = Labels.among(setup.rows.index, targets, selected.folds.labels.sampled)
         blend = fit_blend(setup, candidates, targets, labels)
-        if targets.classes is not None and not selected.folds.folds:
-            temperature = usual_temperature(blend.values)
+        if selected.folds.folds:
+            temperature = selected.folds.fit_temperature(selected.blend)
+        else:
+            temperature = _usual_temperature(blend.values, blend, targets)
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
         last = LastSelection(targets.index, labels.sampled, sampled, labels.codes)
@@ -108,22 +111,42 @@ def fit_default(
     if targets.classes is None:
         attributes["supervised_transduction_"] = blend.supervised[:, 0]
     else:
-        offsets = class_offsets(blend.values, targets, temperature)
-        values = blend.values + offsets
-        supervised = blend.supervised + class_offsets(blend.supervised, targets, temperature)
-        codes = decisions(supervised).astype(int)
-        attributes["supervised_transduction_"] = targets.classes[codes]
-        P = attributes["label_distributions_"] = probabilities(values, temperature)
-        attributes["temperature_"] = temperature
-        attributes["class_offsets_"] = offsets  # `_set_fitted` adds them to the blend
-        attributes["report_"] = with_class_notes(report, targets, decisions(values).astype(int))
+        attributes |= _class_attributes(blend, targets, candidates, temperature)
+        codes = decisions(blend.values + attributes["class_offsets_"]).astype(int)
+        attributes["report_"] = with_class_notes(report, targets, codes)
         if last.probabilities is None:
+            P = attributes["label_distributions_"]
             last = replace(last, classes=targets.classes, probabilities=P)
     attributes["_last_selection"] = last
     report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
     tried, reason = len(candidates), report.reason
     result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
     return Solution(blend.predictor, result, blend.values, attributes=attributes)
+
+
+def _class_attributes(
+    blend: Blend, targets: Targets, candidates: Sequence[Candidate], temperature: float
+) -> dict[str, Any]:
+    """Return the fitted attributes that only a classifier has, and the supervised classes."""
+    assert targets.classes is not None
+    own = temperature  # of the supervised candidate, whose values have another scale if unscored
+    if not best_supervised(candidates).scored:
+        own = _usual_temperature(blend.supervised, blend, targets)
+    offsets = class_offsets(blend.values, targets, temperature)
+    supervised = blend.supervised + class_offsets(blend.supervised, targets, own)
+    return {
+        "label_distributions_": probabilities(blend.values + offsets, temperature),
+        "temperature_": temperature,
+        "class_offsets_": offsets,  # `_set_fitted` adds them to the blend
+        "supervised_transduction_": targets.classes[decisions(supervised).astype(int)],
+    }
+
+
+def _usual_temperature(values: np.ndarray, blend: Blend, targets: Targets) -> float:
+    """Return the temperature of values that nothing was held out for, by rows that labels reach."""
+    if targets.classes is None:
+        return 1.0
+    return usual_temperature(values[blend.reach & ~targets.labelled])
 
 
 def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, list[str]]:
@@ -146,6 +169,7 @@ def feasible_families(settings: Any, rows: UsedRows, targets: Targets) -> list[s
         row_bytes=X.nnz * 12 if sp.issparse(X) else 8 * n * d,
         n_labels=min(len(targets.index), limits.MOST_LABELS),
         n_points=n if n <= limits.EXACT_ROWS else limits.LANDMARKS,
+        n_systems=len({settings["ratio"] for settings in SETTINGS[MANIFOLD]}),
         margin_rows=min(n, limits.MARGIN_ROWS),
         self_training_rows=min(n, limits.SELF_TRAINING_ROWS),
         memory_limit=settings.memory_limit,

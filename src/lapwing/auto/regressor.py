@@ -107,7 +107,8 @@ class SemiSupervisedRegressor(Regressor):
         """Give more training rows a target and fit again.
 
         The graph is kept, and so are the selected models and their shares, unless the number of
-        targets has doubled since they were selected; a note in ``report_.warnings`` says so.
+        targets has doubled since they were selected; a note in ``report_.warnings`` says so. The
+        new shares are then averaged with those before.
 
         Parameters
         ----------

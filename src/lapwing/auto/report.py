@@ -20,19 +20,11 @@ from ..solvers.stopping import decisions
 from ..version import __version__
 from .candidate_settings import MANIFOLD, SUPERVISED
 from .class_notes import CLASS_SHARES, class_notes
+from .folds import Folds, Trial
 from .labels import Labels
 from .report_view import html_text, long_text, short_text
 from .report_words import AGAIN, PASSING, explain, label_notes, notes, unreached
-from .selection import (
-    AGREEMENT_LABELS,
-    Candidate,
-    Folds,
-    Selected,
-    Trial,
-    best_of,
-    best_supervised,
-    score,
-)
+from .selection import AGREEMENT_LABELS, Candidate, Selected, best_of, best_supervised, score
 from .setup import Setup
 
 

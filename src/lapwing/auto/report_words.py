@@ -14,8 +14,9 @@ import numpy as np
 from ..estimators.targets import Targets
 from . import limits
 from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SELF_TRAINING, SUPERVISED
+from .folds import FEWEST_TARGETS
 from .labels import Labels
-from .selection import FEWEST_TARGETS, LEAD, Selected, best_of, best_supervised
+from .selection import LEAD, Selected, best_of, best_supervised
 from .setup import Setup, may_have_margin, may_self_train
 
 #: What each family is; for a sentence.
@@ -105,7 +106,7 @@ def explain(method: str, metric: str, selected: Selected, chosen: str) -> str:
         return f"Only the {chosen} family is used, as method={method!r} says."
     if not selected.folds.folds:
         few, more = "No class has two labels", "Label a second row of some classes"
-        which = "that use unlabelled rows"
+        which = "that use unlabelled rows" if len(selected.shares) > 1 else "that can be fitted"
         if metric != "accuracy":
             few = f"There are fewer than {FEWEST_TARGETS} targets"
             more, which = "Give more rows a target", "that can be fitted"
@@ -144,18 +145,20 @@ def _compare(metric: str, selected: Selected) -> str:
     if gap > 0.0:
         side = "larger than" if gap > lead else "within"
         found = f"The difference is {side} the standard error ({size})"
-    return f"{text} {found}{_outcome(selected.shares, gap > 0.0)}."
+    return f"{text} {found}{_outcome(selected, gap > 0.0)}."
 
 
-def _outcome(shares: dict[str, float], better: bool) -> str:
+def _outcome(selected: Selected, better: bool) -> str:
     """Return what the models that use unlabelled rows have in the prediction; for a sentence."""
-    share = 1.0 - shares.get(SUPERVISED, 0.0)
+    share = 1.0 - selected.shares.get(SUPERVISED, 0.0)
     if share < _LEAST_SHARE:
         return ", and unlabelled rows are not used"
     if share > 1.0 - _LEAST_SHARE:
         return ", and only models that use unlabelled rows are used"
-    join = ", so" if better else ", but close enough to count:"
-    return f"{join} models that use unlabelled rows have {100 * share:.0f} % of the prediction"
+    text = f"models that use unlabelled rows have {100 * share:.0f} % of the prediction"
+    if selected.scored is not None:
+        return f"; {text}, in part by the selection before"
+    return f"{', so' if better else ', but close enough to count:'} {text}"
 
 
 def notes(
@@ -238,8 +241,8 @@ def unreached(reach: np.ndarray) -> list[str]:
 
 
 def _hurt(selected: Selected) -> bool:
-    """Return whether models that use unlabelled rows are clearly worse, and thus not used."""
-    others = [c for c in selected.candidates if not c.supervised]
+    """Return whether models that use unlabelled rows are clearly worse, and thus not selected."""
+    others = [c for c in selected.scored or selected.candidates if not c.supervised]
     used = sum(candidate.weight for candidate in others) >= _LEAST_SHARE
     if not selected.folds.folds or not others or used:
         return False

@@ -14,16 +14,16 @@ are careful and blend many candidates; the evidence is faster to drop one that i
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..estimators.calibration import fit_temperature, probabilities
+from ..estimators.calibration import probabilities
 from ..solvers.stopping import decisions
-from .candidate_settings import SUPERVISED, Fold, without_scale
+from .candidate_settings import SUPERVISED, without_scale
+from .folds import Folds, Trial
 from .labels import PRIOR, Labels, effective_number, sample_probability
 
 #: Held-out labels that the agreement of fold models is worth.
@@ -38,35 +38,6 @@ _LEAST_VARIANCE = 0.01
 _LEAST_PROBABILITY, _LEAST_ERROR = 1e-12, 1e-3
 #: Shares of the blend below this are set to zero.
 LEAST_SHARE = 0.02
-#: Targets of a regressor with which models can be compared: R² of fewer means nothing.
-FEWEST_TARGETS = 4
-#: The most folds, the least number of fold models, and that of families that are slow to fit.
-FOLDS, FOLD_MODELS, SLOW_FOLD_MODELS = 5, 10, 5
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The predictions of the fold models of one setting.
-
-    Attributes
-    ----------
-    family : str
-        Name of the family; "blend" for the weighted sum of candidates.
-    settings : dict
-        Parameters.
-    held_out : ndarray of shape (h, c)
-        Values of the labelled rows, fold by fold, by models that have not seen their labels.
-    on_sample : ndarray of shape (folds, s, c)
-        Values of the fold models on a sample of unlabelled rows.
-    seconds : float
-        Time of the trial.
-    """
-
-    family: str
-    settings: dict[str, Any]
-    held_out: np.ndarray
-    on_sample: np.ndarray
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +79,11 @@ class Candidate:
         return self.family == SUPERVISED
 
     @property
+    def scored(self) -> bool:
+        """Whether labels were held out for it."""
+        return not np.isnan(self.evidence)
+
+    @property
     def factor(self) -> float:
         """Factor of its values in the blend."""
         return self.weight * self.temperature
@@ -116,67 +92,6 @@ class Candidate:
         """Return whether both are the same model, fitted to whichever labels."""
         same = without_scale(self.settings) == without_scale(other.settings)
         return same and self.family == other.family
-
-
-@dataclass(frozen=True)
-class Folds:
-    """The labels, folds and rows by which candidates are compared.
-
-    Attributes
-    ----------
-    labels : Labels
-        The labels that are used for the selection.
-    folds : list of Fold
-        The folds; empty where no label can be held out.
-    sample : ndarray of int
-        Rows on which fold models are compared.
-    """
-
-    labels: Labels
-    folds: list[Fold]
-    sample: np.ndarray
-
-    def held_out_index(self, n_folds: int) -> np.ndarray:
-        """Return the indices of the labels that the first folds hold out, fold by fold."""
-        index = [test for _, test in self.folds[:n_folds]]
-        return np.concatenate([np.zeros(0, dtype=int), *index])
-
-    @property
-    def worth(self) -> float:
-        """How many held-out labels that all count the same give scores of the same error."""
-        index = np.unique(self.held_out_index(len(self.folds)))
-        return effective_number(self.labels.counting[index])
-
-    def run(self, settings: Iterable[Any], *, slow: bool = False) -> Iterator[Trial]:
-        """Yield the trial of each setting of a family; slow ones are tried on fewer folds."""
-        folds, c = self._first_folds() if slow else self.folds, self.labels.targets.shape[1]
-        start = time.perf_counter()
-        for setting in settings:
-            found = setting.values_of_folds(self.labels, folds)
-            held_out = np.vstack([np.zeros((0, c)), *(of_test for of_test, _ in found)])
-            on_sample = np.array([of_sample for _, of_sample in found])
-            on_sample = on_sample.reshape(len(folds), len(self.sample), c)
-            seconds = time.perf_counter() - start
-            yield Trial(setting.family, setting.settings, held_out, on_sample, seconds)
-            start = time.perf_counter()
-
-    def _first_folds(self) -> list[Fold]:
-        """Return the first folds that hold out every label, or all folds if none do."""
-        for number in range(SLOW_FOLD_MODELS, len(self.folds)):
-            if len(np.unique(self.held_out_index(number))) == len(self.labels.index):
-                return self.folds[:number]
-        return self.folds
-
-    def fit_temperature(self, trial: Trial) -> float:
-        """Return the factor of a trial's values in probabilities; 1 where it is not known.
-
-        A label that is held out several times counts once.
-        """
-        if self.labels.codes is None or not self.folds:
-            return 1.0
-        index = self.held_out_index(len(trial.on_sample))
-        weights = self.labels.counting[index] * len(np.unique(index)) / len(index)
-        return fit_temperature(trial.held_out, self.labels.codes[index], weights)
 
 
 @dataclass(frozen=True)
@@ -191,11 +106,14 @@ class Selected:
         The predictions of their fold models.
     candidates : list of Candidate
         The same settings with scores and shares.
+    scored : list of Candidate or None
+        The same with shares by these scores alone, if others come from an earlier selection.
     """
 
     folds: Folds
     trials: list[Trial]
     candidates: list[Candidate]
+    scored: list[Candidate] | None = None
 
     @property
     def blend(self) -> Trial:
@@ -225,17 +143,18 @@ class Selected:
         P = np.where(times > 0, P / np.maximum(times, 1), shares)  # where a class has one label
         return sample_probability(P, codes, shares)
 
-    def averaged_with(self, before: Sequence[Candidate]) -> Selected:
-        """Return the same with the mean of the shares and those of an earlier selection.
+    def averaged_with(self, before: Sequence[Candidate], share: float) -> Selected:
+        """Return the same with shares of which some are those of an earlier selection.
 
         Each selection depends on chance as long as labels are few, and on some of the classes where
         these have most labels. So a model that was selected before is not dropped at once.
         """
-        shares = np.array([candidate.weight for candidate in self.candidates])
+        shares = (1.0 - share) * np.array([candidate.weight for candidate in self.candidates])
         for k, candidate in enumerate(self.candidates):
-            shares[k] += sum(c.weight for c in before if c.has_settings_of(candidate))
+            shares[k] += share * sum(c.weight for c in before if c.has_settings_of(candidate))
         pairs = zip(self.candidates, _without_least(shares), strict=True)
-        return replace(self, candidates=[replace(c, weight=weight) for c, weight in pairs])
+        averaged = [replace(c, weight=weight) for c, weight in pairs]
+        return replace(self, candidates=averaged, scored=self.candidates)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -355,8 +274,8 @@ def _combine(l: float, held_out: float, agreement: float) -> float:
 def _shares_without_scores(candidates: Sequence[Candidate], labels: Labels) -> list[float]:
     """Return the same share for each family, for labels of which none can be held out.
 
-    Classifiers of one label per class alone get none: they are worse than each of the others on
-    nearly all data, and nothing can show where they are not. Regressors of three targets are not.
+    The supervised family gets none with one label per class: it is worse than each of the others on
+    nearly all data, and nothing can show where it is not. With three targets it is not worse.
     """
     families = [candidate.family for candidate in candidates]
     used = set(families)
@@ -390,36 +309,6 @@ def _exponential(logarithms: np.ndarray, families: np.ndarray) -> np.ndarray:
         if shares[own].any():
             shares[own] *= np.linalg.norm(shares[own]) / shares[own].sum()
     return shares / shares.sum()
-
-
-def make_folds(codes: np.ndarray | None, l: int, seed: int) -> list[Fold]:
-    """Return folds over l labelled rows that hold out every label equally often.
-
-    Classes are spread evenly. The only label of a class is never held out: nothing would be left
-    to learn it from. Without two labels of any class, or with fewer than `FEWEST_TARGETS`
-    quantities, there is no fold.
-    """
-    if codes is None and l < FEWEST_TARGETS:
-        return []
-    rng = np.random.default_rng(seed)
-    groups = (
-        [np.arange(l)] if codes is None else [np.flatnonzero(codes == k) for k in np.unique(codes)]
-    )
-    groups = [group for group in groups if len(group) > 1]
-    if not groups:
-        return []
-    splits = min(FOLDS, max(2, int(np.median([len(group) for group in groups]))))
-    folds: list[Fold] = []
-    while len(folds) < FOLD_MODELS:
-        fold = np.full(l, -1)
-        for group in groups:
-            start = rng.integers(splits)
-            fold[rng.permutation(group)] = (start + np.arange(len(group))) % splits
-        for k in range(splits):
-            test = np.flatnonzero(fold == k)
-            if len(test):
-                folds.append((np.flatnonzero(fold != k), test))
-    return folds
 
 
 def beyond_chance(votes: np.ndarray, c: int) -> float:

@@ -11,8 +11,12 @@ from scipy.special import softmax
 
 from .targets import Targets
 
-#: Logarithm of the usual odds of a class against the second, where no label can show them: 7 to 1.
+#: Logarithm of the usual odds of a class against the second, 7 to 1, where no label can show them.
+#: Of 1/2, 1, 2, 4 and 8 it gave the smallest calibration error with one label per class: 24 % on
+#: average of 18 data sets of `make peers`, draws 0 to 4.
 _USUAL_LOG_ODDS = 2.0
+#: The largest logarithm of a temperature, and the least one with the opposite sign.
+_MOST_LOG_FACTOR = 6.0
 #: Largest difference between scores of a row for which `match_shares` starts with the shares.
 _FLAT = 4.0
 #: Error of the shares, relative to their roots, at which Newton's method ends.
@@ -61,7 +65,11 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
         likely = powers[rows, codes] / powers.sum(axis=1)
         return float(-weights @ np.log(np.maximum(likely, 1e-300)) + 0.5 * log_factor**2)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x))
+    return float(
+        np.exp(
+            minimize_scalar(loss, bounds=(-_MOST_LOG_FACTOR, _MOST_LOG_FACTOR), method="bounded").x
+        )
+    )
 
 
 def usual_temperature(values: np.ndarray) -> float:
@@ -72,11 +80,14 @@ def usual_temperature(values: np.ndarray) -> float:
     Parameters
     ----------
     values : ndarray of shape (n, c)
-        Decision values of at least one row.
+        Decision values.
     """
+    if not len(values):
+        return 1.0
     second, first = np.partition(per_class(values), -2, axis=1)[:, -2:].T
+    most = np.exp(_MOST_LOG_FACTOR)
     gap = float(np.median(first - second))
-    return _USUAL_LOG_ODDS / max(gap, 1e-9)
+    return float(np.clip(_USUAL_LOG_ODDS / max(gap, _USUAL_LOG_ODDS / most), 1.0 / most, most))
 
 
 def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:

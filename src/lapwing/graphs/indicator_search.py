@@ -89,7 +89,8 @@ class IndicatorTiles:
         self.halves = (counts[order] / 2 + _step(n) * order).astype(self.dtype)
         self.reach = np.sqrt(counts[order])
         self._stored = None
-        if self.base.nbytes * n * d <= STORED_BYTES:
+        used_again = n - ones.first > block_size  # by more than one block of rows
+        if used_again and self.base.nbytes * n * d <= STORED_BYTES:
             self._stored = np.empty((n, d), dtype=self.dtype)
             for rows in row_blocks(n, block_size):
                 self._stored[rows] = self.X[rows].toarray()

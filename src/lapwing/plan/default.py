@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays.memory import memory_budget, require_memory
+from ..arrays.threads import n_threads
 from ..solvers.lbfgs import lbfgs_bytes
 
 #: Memory of the graph and its filters, in bytes per row.
@@ -48,6 +49,7 @@ def plan_default(
     row_bytes: int,
     n_labels: int,
     n_points: int,
+    n_systems: int,
     margin_rows: int,
     self_training_rows: int,
     memory_limit: Any,
@@ -62,8 +64,8 @@ def plan_default(
         Bytes of the scaled rows.
     n_labels : int
         Labels of one linear system.
-    n_points : int
-        Basis functions of the manifold family.
+    n_points, n_systems : int
+        Basis functions of the manifold family, and its systems, each for another graph weight.
     margin_rows, self_training_rows : int
         Rows of these families.
     memory_limit : int, str or None
@@ -72,7 +74,9 @@ def plan_default(
     needed = row_bytes + n * _GRAPH_BYTES + 8 * _LABEL_SQUARES * n_labels**2
     budget = memory_budget(memory_limit)
     require_memory(needed, budget, f"fitting {n} rows of {d} columns", "fit fewer unlabelled rows")
-    manifold = 8 * (2 * n * n_points + 4 * n_points**2)  # kernel, basis, systems
+    at_once = min(n_systems, n_threads())
+    manifold = 2 * n * n_points + (1 + at_once) * n_points**2  # kernel, basis, systems
+    manifold = 8 * (manifold + (2 + n_systems) * n_points * (n_labels + 1))  # and their solutions
     margin = 8 * margin_rows**2 + MARGIN_WORK  # kernel and solver
     self_training = self_training_rows * (2 * 8 * self_training_rows + _SELF_TRAINING_BYTES)
     room = budget - needed
