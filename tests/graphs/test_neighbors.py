@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 import lapwing.graphs.neighbors as neighbors_module
 from helpers import data, graph_oracle
-from lapwing.graphs import indicator_search, projected_search, tiles
+from lapwing.graphs import exact_search, indicator_search, projected_search, tiles
 from lapwing.graphs.candidates import tile_candidates, tree_candidates
 from lapwing.graphs.exact_search import exact_neighbors, exact_rows
 from lapwing.graphs.indicator_search import are_indicators
@@ -483,3 +483,23 @@ def test_other_values_are_no_indicators():
     assert not are_indicators(Points(X.toarray()))
     assert not are_indicators(Points(sp.csr_array(np.diag([1.0, 1.0, 2.0, 1.0, 1.0]))))
     assert not are_indicators(Points(sp.csr_array((5, 5))))
+
+
+def test_a_huge_new_row_does_not_slow_the_others(monkeypatch):
+    X = sp.random(600, 30, 0.3, format="lil", random_state=0)
+    X[405, 3] = 1e30
+    known, new = X[:400].tocsr(), X[400:].tocsr()
+    others = np.delete(np.arange(200), 5)
+    expected = nearest_known(known, new[others], 7)
+    searched = []
+
+    def watched(points, rows, k):
+        searched.extend(rows)
+        return exact_rows(points, rows, k)
+
+    monkeypatch.setattr(exact_search, "exact_rows", watched)
+    distances, index = nearest_known(known, new, 7)
+    assert len(searched) <= 1
+    assert np.array_equal(index[others], expected[1])
+    assert np.array_equal(distances[others], expected[0])
+    assert np.allclose(distances[5], 1e30)

@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 METRICS = ("euclidean", "cosine", "precomputed")
 BACKENDS = ("auto", "exact", "approximate")
 APPROXIMATE_ROWS = 100_000  # where both searches take about the same time with 784 columns
+#: Factor by which values of new rows may exceed known ones in one search: beside larger ones,
+#: squares of the others underflow in single precision, and all rows would be searched twice.
+_FAR = 1e12
 
 
 def nearest_neighbors(
@@ -100,6 +103,13 @@ def nearest_known(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     indices : integer array of shape (m, k)
         Equal distances are ordered by index.
     """
+    X = sp.csr_array(X)
+    far = abs(X).max(axis=1).toarray().ravel() > _FAR * abs(known).max()
+    if far.any() and not far.all():
+        distances, index = np.empty((X.shape[0], k)), np.empty((X.shape[0], k), dtype=np.intp)
+        for part in (far, ~far):
+            distances[part], index[part] = nearest_known(known, X[part], k)
+        return distances, index
     rows = _canonical(sp.vstack([known, X], format="csr"))
     squared, index = exact_neighbors(Points(rows, n_known=known.shape[0]), k)
     return np.sqrt(squared), index
