@@ -456,6 +456,16 @@ def test_known_neighbours_of_new_rows(n, d, density, seed):
     assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
 
 
+@pytest.mark.parametrize("d", [2, 40])  # of which few are searched by trees if no row is new
+def test_known_neighbours_of_dense_rows(d):
+    X = np.random.default_rng(0).normal(size=(90, d))
+    squared, index = exact_neighbors(Points(X, n_known=60), 4)
+    distances = cdist(X[60:], X[:60])
+    expected = np.argsort(distances, axis=1)[:, :4]
+    assert np.array_equal(index, expected)
+    np.testing.assert_allclose(squared, np.take_along_axis(distances, expected, axis=1) ** 2)
+
+
 @pytest.mark.parametrize("highest", [2, 5])  # indicators, and values that are searched again
 @pytest.mark.parametrize("d", [20, 2000])
 def test_known_neighbours_in_several_blocks(highest, d):

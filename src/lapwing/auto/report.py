@@ -226,7 +226,9 @@ def with_class_notes(
 ) -> SelectionReport:
     """Return the report with notes on the class shares of the predicted codes of all rows."""
     kept = [message for message in report.warnings if CLASS_SHARES not in message]
-    return replace(report, warnings=[*class_notes(targets, codes), *kept])
+    again = [message for message in kept if message.startswith(AGAIN)]
+    others = [message for message in kept if message not in again]
+    return replace(report, warnings=[*again, *class_notes(targets, codes), *others])
 
 
 def _settings(settings: Any, setup: Setup) -> dict[str, Any]:

@@ -283,7 +283,10 @@ def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
 
 
 def _columns_at_once(n: int) -> int:
-    """Return the number of columns of length n per block: fast products in little memory."""
+    """Return the number of columns of length n per block: fast products in little memory.
+
+    Products within a block are computed twice, above and below the diagonal, so it is not wide.
+    """
     return int(np.clip(_BLOCK_ENTRIES // max(n, 1), 32, 256))
 
 
