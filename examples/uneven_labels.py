@@ -1,5 +1,5 @@
 """Labels that arrive class by class
-===================================
+=================================
 
 Somebody labels digits one class after the other: ten zeros, then ten ones, and so on, from one
 label of every class on. Numbers of labels per class then say nothing about how frequent the
