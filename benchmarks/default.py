@@ -1,10 +1,11 @@
 """The default on many rows, ten labels per class: seconds by stage, memory, accuracy.
 
-The rows are MNIST digits, or one-hot indicators of categories.
+The rows are MNIST digits, one-hot indicators of categories, or the small digits of scikit-learn.
 
 make bench NAME=default
 python benchmarks/default.py --labels 10 --rows 60000
 python benchmarks/default.py --data indicators --rows 80000
+python benchmarks/default.py --data digits --rows 1500 --labels 5
 """
 
 import argparse
@@ -12,6 +13,7 @@ import resource
 import time
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from common import indicators, load
 from experiments.data import few_labels
@@ -25,7 +27,10 @@ def rows_of(data, rows):
     if data == "mnist":
         X, y, train = load("mnist.npz", "X", "y", "train")
         return X[train][:rows], y[train][:rows], X[~train], y[~train]
-    X, y = indicators(rows + TEST_ROWS, np.random.default_rng(0))
+    if data == "digits":
+        X, y = load_digits(return_X_y=True)
+    else:
+        X, y = indicators(rows + TEST_ROWS, np.random.default_rng(0))
     return X[:rows], y[:rows], X[rows:], y[rows:]
 
 
@@ -46,7 +51,7 @@ class Stages:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--data", choices=("mnist", "indicators"), default="mnist")
+    parser.add_argument("--data", choices=("mnist", "indicators", "digits"), default="mnist")
     parser.add_argument("--labels", type=int, default=10, help="labels per class (10)")
     parser.add_argument("--rows", type=int, default=60_000, help="rows to fit (60000)")
     options = parser.parse_args()

@@ -266,6 +266,7 @@ def test_shares_by_labels_that_were_wrong_are_not_kept(digits):
     y = np.where(np.arange(len(y)) == rows, 1, y)
     assert "labels have been corrected" in " ".join(model.report_.warnings)
     assert weights_of(model) == weights_of(SemiSupervisedClassifier().fit(X, y))
+    assert "the selection before" not in model.report_.reason
 
 
 def test_predictions_with_one_label_per_class_promise_nothing(digits):

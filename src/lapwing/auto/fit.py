@@ -83,8 +83,8 @@ def fit_default(
         report = after_refit(model.report_, targets, labels, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
-        if outdated and model.method == "auto":
-            share = last.share(targets, labels)
+        share = last.share(targets, labels) if outdated and model.method == "auto" else 0.0
+        if share > 0.0:
             selected = selected.averaged_with(model.candidates_, share)
         candidates = selected.candidates
         report_stage(model, "fitting the blend", 0.9)

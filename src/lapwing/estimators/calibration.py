@@ -13,7 +13,7 @@ from .targets import Targets
 
 #: Logarithm of the usual odds of a class against the second, 7 to 1, where no label can show them.
 #: Of 1/2, 1, 2, 4 and 8 it gave the smallest calibration error with one label per class: 24 % on
-#: average of 18 data sets of `make peers`, draws 0 to 4.
+#: average of 17 data sets of `make peers` and 20 newsgroups, draws 0 to 4.
 _USUAL_LOG_ODDS = 2.0
 #: The largest logarithm of a temperature, and the least one with the opposite sign.
 _MOST_LOG_FACTOR = 6.0
@@ -65,11 +65,8 @@ def fit_temperature(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) 
         likely = powers[rows, codes] / powers.sum(axis=1)
         return float(-weights @ np.log(np.maximum(likely, 1e-300)) + 0.5 * log_factor**2)
 
-    return float(
-        np.exp(
-            minimize_scalar(loss, bounds=(-_MOST_LOG_FACTOR, _MOST_LOG_FACTOR), method="bounded").x
-        )
-    )
+    bounds = -_MOST_LOG_FACTOR, _MOST_LOG_FACTOR
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
 
 
 def usual_temperature(values: np.ndarray) -> float:
@@ -86,8 +83,8 @@ def usual_temperature(values: np.ndarray) -> float:
         return 1.0
     second, first = np.partition(per_class(values), -2, axis=1)[:, -2:].T
     most = np.exp(_MOST_LOG_FACTOR)
-    gap = float(np.median(first - second))
-    return float(np.clip(_USUAL_LOG_ODDS / max(gap, _USUAL_LOG_ODDS / most), 1.0 / most, most))
+    gap = np.clip(np.median(first - second) / _USUAL_LOG_ODDS, 1.0 / most, most)
+    return float(1.0 / gap)
 
 
 def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:
