@@ -126,7 +126,7 @@ def mapped(options):
         parts = [slice(i, i + BLOCK) for i in range(0, len(X), BLOCK)]
         fits = {"from the memory map": lambda model: model.fit(X, y)}
         if options.blocks:
-            fits["by fit_blocks"] = lambda model: model.fit_blocks(
+            fits["by fit_blocks"] = lambda model: model.fit(
                 lambda: ((np.array(X[part]), y[part]) for part in parts)
             )
         for how, fit in fits.items():

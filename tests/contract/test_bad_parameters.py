@@ -281,4 +281,4 @@ def test_blocks_are_not_read_with_a_bad_parameter(case):
         raise AssertionError("read")
 
     with pytest.raises(ValueError, match="coef0"):
-        case.new(coef0=np.nan).fit_blocks(blocks)
+        case.new(coef0=np.nan).fit(blocks)

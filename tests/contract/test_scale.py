@@ -301,7 +301,7 @@ def test_blocks_have_one_unit():
     y = np.where(np.arange(90) < 10, (X[:, 0] > 0).astype(int), -1)
     for factor in (1e-300, 1e300):
         blocks = [(factor * X[:30], y[:30]), (factor * X[30:], y[30:])]
-        found = PVMClassifier(n_prototypes=9).fit_blocks(blocks)
+        found = PVMClassifier(n_prototypes=9).fit(blocks)
         expected = PVMClassifier(n_prototypes=9).fit(X, y)
         np.testing.assert_array_equal(found.predict(factor * X), expected.predict(X))
         np.testing.assert_array_equal(found.transduction_, expected.transduction_)
@@ -312,7 +312,7 @@ def test_a_block_without_rows_does_not_hide_the_origin():
     y = np.where(np.arange(40) < 10, (X[:, 0] > 0).astype(int), -1)
     X += 1e9
     model = PVMClassifier(n_prototypes=3)
-    model.fit_blocks([(X[:30], y[:30]), (X[:0], y[:0]), (X[30:], y[30:])])
+    model.fit([(X[:30], y[:30]), (X[:0], y[:0]), (X[30:], y[30:])])
     middle = (X.min(axis=0) + X.max(axis=0)) / 2
     np.testing.assert_allclose(model._units.origin, middle, rtol=1e-14)
 

@@ -183,7 +183,7 @@ def test_prototypes_of_blocks_match_the_shares():
     X, y, _ = unbalanced(per_class=5)
     shares = {0: 0.85, 1: 0.15}
     model = PVMClassifier(n_prototypes=20, class_shares=shares)
-    model.fit_blocks([(X[:200], y[:200]), (X[200:], y[200:])])
+    model.fit([(X[:200], y[:200]), (X[200:], y[200:])])
     mean = model.predict_proba(X[y < 0]).mean(axis=0)
     np.testing.assert_allclose(mean, [0.85, 0.15], atol=1e-8, rtol=0)
     np.testing.assert_array_equal(model.transduction_[y < 0], model.predict(X[y < 0]))

@@ -92,7 +92,7 @@ def test_states_hold_the_rows_of_prototype_models_and_pickles_do_not():
     model = PVMClassifier(n_prototypes=15).fit(X, y)
     assert model.to_state()["fitted"]["_kept"].X is X
     assert not hasattr(pickle.loads(pickle.dumps(model)), "_kept")
-    blocks = PVMClassifier(n_prototypes=15).fit_blocks([(X, y)])
+    blocks = PVMClassifier(n_prototypes=15).fit([(X, y)])
     assert blocks.to_state()["fitted"]["_kept"] is None
 
 

@@ -26,7 +26,7 @@ def test_words_and_marks(mark):
     words = np.array([mark if v < 0 else "xyz"[v] for v in y], dtype=object)
     model = PVMClassifier(unlabeled="unknown", n_prototypes=12)
     numbers = PVMClassifier(n_prototypes=12).fit(X, y)
-    for fitted in (clone(model).fit(X, words), clone(model).fit_blocks(cut(X, words, [10]))):
+    for fitted in (clone(model).fit(X, words), clone(model).fit(cut(X, words, [10]))):
         np.testing.assert_array_equal(fitted.classes_, ["x", "y", "z"])
         np.testing.assert_array_equal(
             fitted.transduction_, np.array(list("xyz"))[numbers.transduction_]
@@ -52,7 +52,7 @@ def test_other_marks_in_other_blocks_are_no_class(first, rest):
     labels = np.array(classes)[truth[:50]]
     for order in (1, -1):
         blocks = [(X[:50], labels), (X[50:], rest)][::order]
-        model = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
+        model = PVMClassifier(n_prototypes=10).fit(blocks)
         assert model.classes_.tolist() == classes
         assert set(model.transduction_.tolist()) == set(classes)
 
@@ -60,11 +60,11 @@ def test_other_marks_in_other_blocks_are_no_class(first, rest):
 def test_classes_in_different_blocks():
     X, _, truth = blobs(n_classes=3)
     blocks = [(X[truth == c], np.full((truth == c).sum(), "xyz"[c] * (c + 1))) for c in (2, 0, 1)]
-    model = PVMClassifier(n_prototypes=10).fit_blocks(blocks)
+    model = PVMClassifier(n_prototypes=10).fit(blocks)
     assert model.classes_.tolist() == ["x", "yy", "zzz"]
     assert model.score(X, np.array(["x", "yy", "zzz"])[truth]) > 0.85
     with pytest.raises(ValueError, match="labels mix types"):
-        PVMClassifier().fit_blocks([(X[:50], truth[:50]), (X[50:], np.full(150, "b"))])
+        PVMClassifier().fit([(X[:50], truth[:50]), (X[50:], np.full(150, "b"))])
 
 
 def test_targets_in_blocks():
@@ -72,7 +72,7 @@ def test_targets_in_blocks():
     targets = np.where(y < 0, np.nan, 0.5 * y + 0.1)
     plain = PVMRegressor(n_prototypes=10).fit(X, targets)
     blocks = [(X[:30], targets[:30].tolist()), (X[30:90], None), (X[90:], [None] * 110)]
-    other = PVMRegressor(n_prototypes=10).fit_blocks(blocks)
+    other = PVMRegressor(n_prototypes=10).fit(blocks)
     np.testing.assert_allclose(other.predict(X), plain.predict(X), atol=1e-10)
 
 
@@ -104,8 +104,8 @@ def test_rows_are_needed_for_added_labels():
     model = PVMClassifier(n_prototypes=12)
     message = "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again"
     for fitted in (
-        clone(model).fit_blocks([(X, y)]),
-        clone(model).fit(X, y).fit_blocks([(X, y)]),
+        clone(model).fit([(X, y)]),
+        clone(model).fit(X, y).fit([(X, y)]),
         pickle.loads(pickle.dumps(clone(model).fit(X, y))),
     ):
         with pytest.raises(ValueError, match=message):
@@ -144,7 +144,7 @@ def test_progress_goes_to_the_error_stream(model, capfd):
     assert err.count("\n") == 3
     loud.predict(X)
     assert capfd.readouterr() == ("", "")
-    clone(loud).fit_blocks(cut(X, y, [100, 100, 400]))
+    clone(loud).fit(cut(X, y, [100, 100, 400]))
     out, err = capfd.readouterr()
     assert out == ""
     assert err.count(" 100 % ") == 3

@@ -52,7 +52,7 @@ def test_any_cut_gives_the_model_of_all_rows(model, ends, bare, sample):
         patch.setattr(pvm, "kmeans_rows", lambda k: sample)
         plain = clone(model).fit(X, y)
         for form in (blocks, lambda: iter(blocks), iter(blocks)):
-            other = clone(model).fit_blocks(form)
+            other = clone(model).fit(form)
             np.testing.assert_allclose(other.prototypes_, plain.prototypes_, rtol=1e-12)
             np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=1e-10)
             np.testing.assert_allclose(other.transduction_, plain.transduction_, atol=1e-10)
@@ -105,7 +105,7 @@ def test_blocks_are_read_five_times():
         readings.append(1)
         yield from cut(X, y, [60, 130])
 
-    PVMClassifier(n_prototypes=10).fit_blocks(blocks)
+    PVMClassifier(n_prototypes=10).fit(blocks)
     assert len(readings) == 5  # as its documentation says
 
 
@@ -113,9 +113,9 @@ def test_blocks_are_read_five_times():
 def test_no_file_is_left(form, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     X, y, _ = blobs()
-    PVMClassifier(n_prototypes=10).fit_blocks(form(cut(X, y, [60, 130])))
+    PVMClassifier(n_prototypes=10).fit(form(cut(X, y, [60, 130])))
     with pytest.raises(ValueError, match="NaN"):
-        PVMClassifier().fit_blocks(form([(X, y), (np.full((2, 3), np.nan), None)]))
+        PVMClassifier().fit(form([(X, y), (np.full((2, 3), np.nan), None)]))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -127,11 +127,11 @@ def test_sparse_blocks_and_dense_ones():
     blocks = cut(X, y, [60, 130])
     forms = [sp.csr_matrix, sp.csr_array, sp.coo_matrix, sp.csc_array]
     for form in forms:
-        sparse = clone(model).fit_blocks((form(A), b) for A, b in blocks)
+        sparse = clone(model).fit((form(A), b) for A, b in blocks)
         np.testing.assert_allclose(decide(sparse, X), decide(plain, X), atol=1e-9)
     for which in (0, 1, 2):
         mixed = [(sp.csr_matrix(A) if i == which else A, b) for i, (A, b) in enumerate(blocks)]
-        other = clone(model).fit_blocks(mixed)
+        other = clone(model).fit(mixed)
         np.testing.assert_allclose(decide(other, X), decide(plain, X), atol=1e-9)
 
 
@@ -144,7 +144,7 @@ def test_blocks_of_tables(form, kind):
         (pd.DataFrame(A, columns=["a", "b", "c"]).astype(kind), pd.Series(b))
         for A, b in cut(X, y, [60, 130])
     ]
-    model = PVMClassifier(n_prototypes=10).fit_blocks(form(blocks))
+    model = PVMClassifier(n_prototypes=10).fit(form(blocks))
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -152,7 +152,7 @@ def test_blocks_of_tables(form, kind):
     np.testing.assert_allclose(values, plain.decision_function(X), atol=1e-9)
     swapped = [blocks[0], (blocks[1][0][["b", "a", "c"]], blocks[1][1])]
     with pytest.raises(ValueError, match=r"block 1: .*feature names"):
-        PVMClassifier(n_prototypes=10).fit_blocks(swapped)
+        PVMClassifier(n_prototypes=10).fit(swapped)
 
 
 # ---------------------------------------------------------------- forms of rows, memory
@@ -243,7 +243,7 @@ def test_memory_limit():
     ):
         PVMClassifier(n_prototypes=60, memory_limit="10kB").fit(X, y)
     with pytest.raises(MemoryError, match="lower n_prototypes"):
-        PVMClassifier(n_prototypes=60, memory_limit="10kB").fit_blocks([(X, y)])
+        PVMClassifier(n_prototypes=60, memory_limit="10kB").fit([(X, y)])
     with pytest.raises(ValueError, match="is not a size"):
         PVMClassifier(memory_limit="much").fit(X, y)
     PVMClassifier(n_prototypes=60, memory_limit="1GB").fit(X, y)

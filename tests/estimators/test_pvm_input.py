@@ -222,7 +222,7 @@ def test_bad_parameters_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"^{name} must "):
         PVMClassifier(**{name: value}).fit(X, y)
     with pytest.raises(ValueError, match=f"^{name} must "):
-        PVMClassifier(**{name: value}).fit_blocks([(X, y)])
+        PVMClassifier(**{name: value}).fit([(X, y)])
 
 
 def test_gamma_is_refused_with_all_that_it_may_be():
@@ -243,7 +243,7 @@ def test_kernels_without_rows_or_names_are_refused():
 def test_bad_labels_are_refused(model):
     X, y, truth = blobs()
     none = np.full(200, -1)
-    for fit in (model.fit, lambda X, y: model.fit_blocks(cut(X, y, [50, 90]))):
+    for fit in (model.fit, lambda X, y: model.fit(cut(X, y, [50, 90]))):
         with pytest.raises(ValueError, match="no row is labelled"):
             fit(X, none)
         with pytest.raises(ValueError, match="only one class"):
@@ -251,7 +251,7 @@ def test_bad_labels_are_refused(model):
         with pytest.raises(ValueError, match=r"exactly -1 and \+1"):
             fit(X, np.where(truth == 1, 1, -1))
     with pytest.raises(ValueError, match="no row is labelled"):
-        model.fit_blocks([(X, None), (X, None)])
+        model.fit([(X, None), (X, None)])
     with pytest.raises(ValueError, match="X has 200 rows and y has 100"):
         model.fit(X, y[:100])
     with pytest.raises(ValueError, match="fewer than two classes"):
@@ -265,9 +265,9 @@ def test_bad_targets_are_refused():
     with pytest.raises(ValueError, match="no row has a target"):
         PVMRegressor().fit(X, np.full(200, np.nan))
     with pytest.raises(ValueError, match="no row has a target"):
-        PVMRegressor().fit_blocks([(X, None)])
+        PVMRegressor().fit([(X, None)])
     with pytest.raises(ValueError, match="y contains infinity"):
-        PVMRegressor().fit_blocks([(X, np.full(200, np.inf))])
+        PVMRegressor().fit([(X, np.full(200, np.inf))])
     with pytest.raises(ValueError, match="y must hold numbers"):
         PVMRegressor().fit(X, np.where(y == 1, "a", "b"))
 
@@ -281,7 +281,7 @@ def test_bad_rows_are_refused(bad, form):
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         PVMClassifier().fit(form(broken), y)
     with pytest.raises(ValueError, match=r"block 1: .*(NaN|infinity)"):
-        PVMClassifier().fit_blocks([(form(X), y), (form(broken), None)])
+        PVMClassifier().fit([(form(X), y), (form(broken), None)])
     model = PVMClassifier(n_prototypes=5).fit(form(X), y)
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict(form(broken))
@@ -293,17 +293,17 @@ def test_bad_blocks_are_refused():
     X, y, _ = blobs()
     model = PVMClassifier(n_prototypes=5)
     with pytest.raises(ValueError, match=r"block 1: X has 2 features.* expecting 3"):
-        model.fit_blocks([(X, y), (X[:, :2], None)])
+        model.fit([(X, y), (X[:, :2], None)])
     with pytest.raises(ValueError, match="block 1: X has 200 rows and y has 100"):
-        model.fit_blocks([(X, y), (X, y[:100])])
+        model.fit([(X, y), (X, y[:100])])
     for empty in ([], [(X[:0], None)], [(X[:0], None), (X[:1], y[:1])], iter([])):
         with pytest.raises(ValueError, match=r"[01] rows in all blocks: there is nothing to fit"):
-            model.fit_blocks(empty)
+            model.fit(empty)
     for wrong in ([X], [[X, y]], (X, y), X, [(X, y, y)]):
         with pytest.raises(TypeError, match=r"block \d must be a tuple \(X, y\)"):
-            model.fit_blocks(wrong)
+            model.fit(wrong)
     with pytest.raises(TypeError, match="blocks must be a list"):
-        model.fit_blocks(None)
+        model.fit(None)
 
 
 @pytest.mark.parametrize("reading", [2, 3, 4, 5])
@@ -325,11 +325,11 @@ def test_blocks_that_change_are_refused(reading, change):
         return parts
 
     with pytest.raises(ValueError, match="was not the same when it was read again"):
-        PVMClassifier(n_prototypes=5).fit_blocks(blocks)
+        PVMClassifier(n_prototypes=5).fit(blocks)
 
 
 def test_a_function_that_returns_one_iterator_is_refused():
     X, y, _ = blobs()
     stream = iter(cut(X, y, [60, 130]))
     with pytest.raises(ValueError, match="block 0 was not the same"):
-        PVMClassifier(n_prototypes=5).fit_blocks(lambda: stream)
+        PVMClassifier(n_prototypes=5).fit(lambda: stream)

@@ -1,8 +1,8 @@
 """Rows in blocks that are read several times, and sums over all rows.
 
-An array, a memory map or a CSR matrix is one block. A stream is read again for each pass, from a
-temporary folder if it can be read only once. One tile of rows per thread is in memory at a time.
-Knows nothing about what is computed.
+An array, a memory map or a CSR matrix is one block; files and functions give many, which are read
+again for each pass. One tile of rows per thread is in memory at a time. `dask_blocks` has the same
+methods for the partitions of a Dask collection. Knows nothing about what is computed.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +23,19 @@ _CHECKSUM_ENTRIES = 1_000_000
 
 #: Called with the title of a pass, the number of rows processed so far and the number of all rows.
 Progress = Callable[[str, int, int], None]
+#: Sums over rows, or other arrays of fixed shape.
+Sums = list[np.ndarray]
+
+
+def add_up(total: Sums, sums: Sums) -> None:
+    """Add sums over some rows to those over others, in place."""
+    for one, other in zip(total, sums, strict=True):
+        one += other
+
+
+def as_it_is(block: Any) -> Any:
+    """Return a block that holds rows as an array or CSR matrix."""
+    return block
 
 
 @dataclass(frozen=True)
@@ -35,12 +45,15 @@ class RowBlocks:
     Attributes
     ----------
     read : callable
-        Returns the blocks, arrays or CSR matrices with the same columns. Each call returns the same
-        blocks.
+        Returns the blocks. Each call returns the same blocks.
     n_rows : int
-        Number of rows of all blocks.
+        Number of rows of all blocks; 0 where it is not known yet.
     progress : callable, optional
         Called after every tile.
+    convert : callable
+        Returns the rows of a block, as an array or CSR matrix.
+    sizes : tuple of int or None
+        Number of rows of each block, where it is known.
 
     Examples
     --------
@@ -53,29 +66,39 @@ class RowBlocks:
     """
 
     read: Callable[[], Iterable[Any]]
-    n_rows: int
+    n_rows: int = 0
     progress: Progress | None = None
+    convert: Callable[[Any], Any] = as_it_is
+    sizes: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, progress: Progress | None = None) -> RowBlocks:
         """Return the rows of one array, memory map or CSR matrix."""
         return cls(lambda: [X], X.shape[0], progress)
 
+    def each(self, title: str, function: Callable[[int, Any], Any]) -> list[Any]:
+        """Return ``function(number, block)`` of every block, which is not converted."""
+        if self.progress is not None:
+            self.progress(title, 0, 1)
+        return [function(number, block) for number, block in enumerate(self.read())]
+
     def sum(
         self,
         title: str,
-        start: Callable[[], list[np.ndarray]],
-        add: Callable[[list[np.ndarray], Any], None],
+        start: Callable[[], Sums],
+        add: Callable[[Sums, Any], None],
         tile: int,
-    ) -> list[np.ndarray]:
+        merge: Callable[[Sums, Sums], None] = add_up,
+    ) -> Sums:
         """Return sums over all rows; ``add`` adds the terms of a tile in place.
 
         Each thread computes sums over its own rows, which depend on the number of threads only, so
-        that repeated calls give equal results.
+        that repeated calls give equal results. ``merge`` adds sums over other rows, in place; with
+        another one, the results may be minima, for instance.
         """
         total, done = start(), _ProgressCounter(self, title)
 
-        def add_part(part: tuple[Any, slice]) -> list[np.ndarray]:
+        def add_part(part: tuple[Any, slice]) -> Sums:
             block, rows = part
             sums = start()
             for inner in row_blocks(rows.stop - rows.start, tile):
@@ -83,17 +106,38 @@ class RowBlocks:
                 done.add(inner.stop - inner.start)
             return sums
 
-        for block in self.read():
+        for block in self._blocks():
             n = block.shape[0]
             parts = row_blocks(n, max(-(-n // n_threads()), 1))
             for sums in map_blocks(add_part, [(block, rows) for rows in parts]):
-                for one, other in zip(total, sums, strict=True):
-                    one += other
+                merge(total, sums)
         return total
 
-    def map(self, title: str, function: Callable[[Any], np.ndarray], tile: int) -> np.ndarray:
-        """Return the values of ``function`` on all tiles, concatenated."""
-        found, done = [], _ProgressCounter(self, title)
+    def map(
+        self,
+        title: str,
+        function: Callable[[Any], np.ndarray],
+        tile: int | None,
+        *,
+        like: np.ndarray | None = None,
+        given: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Any:
+        """Return the values of ``function`` on all tiles, concatenated.
+
+        Parameters
+        ----------
+        title : str
+            Of the pass.
+        function : callable
+            Of the rows of a tile.
+        tile : int or None
+            Rows of a tile; None is a whole block.
+        like : ndarray, optional
+            The value of no rows, which lazy arrays need for their shape and type.
+        given : tuple of index and values, optional
+            Rows whose values are known, and these values, which replace those of the function.
+        """
+        found, done = [] if like is None else [like], _ProgressCounter(self, title)
 
         def of_tile(part: tuple[Any, slice]) -> np.ndarray:
             block, rows = part
@@ -101,25 +145,57 @@ class RowBlocks:
             done.add(rows.stop - rows.start)
             return values
 
-        for block in self.read():
+        for block in self._blocks():
+            if tile is None:
+                found += [function(block)] if block.shape[0] else []
+                continue
             tiles = row_blocks(block.shape[0], tile)
             found += map_blocks(of_tile, [(block, rows) for rows in tiles])
-        return np.concatenate(found)
+        values = np.concatenate(found)
+        if given is not None:
+            values[given[0]] = given[1]
+        return values
 
     def take(self, index: np.ndarray) -> Any:
         """Return the rows with these indices, which must be in ascending order."""
         parts, first = [], 0
-        for block in self.read():
+        for block in self._blocks():
             last = first + block.shape[0]
             here = index[np.searchsorted(index, first) : np.searchsorted(index, last)]
             if len(here) or last == self.n_rows:
                 parts.append(block[here - first])
             first = last
-        if len(parts) == 1:
-            return parts[0]
-        if any(sp.issparse(part) for part in parts):
-            return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
-        return np.concatenate(parts)
+        return join_rows(parts)
+
+    def _blocks(self) -> Iterator[Any]:
+        """Yield the rows of each block; refuse blocks that are not those of the first reading."""
+        number = -1
+        for number, block in enumerate(self.read()):
+            rows = self.convert(block)
+            if self.sizes is not None and (
+                number >= len(self.sizes) or rows.shape[0] != self.sizes[number]
+            ):
+                _refuse_change(number)
+            yield rows
+        if self.sizes is not None and number + 1 < len(self.sizes):
+            _refuse_change(number + 1)
+
+
+def _refuse_change(number: int) -> None:
+    raise ValueError(
+        f"block {number} was not the same when it was read again, but missing or of another "
+        "length: give the same blocks in every pass, and let a function return a new iterator at "
+        "each call"
+    )
+
+
+def join_rows(parts: list[Any]) -> Any:
+    """Return arrays or CSR matrices below each other."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+    return np.concatenate(parts)
 
 
 class _ProgressCounter:
@@ -136,75 +212,13 @@ class _ProgressCounter:
                 self.rows.progress(self.title, self.done, self.rows.n_rows)
 
 
-@dataclass(frozen=True)
-class Stream:
-    """Blocks that have been read once and can be read again.
-
-    Attributes
-    ----------
-    read : callable
-        Returns an iterator over the rows of the blocks.
-    labels : list
-        The labels of each block.
-    n_rows : int
-        Number of rows of all blocks.
-    """
-
-    read: Callable[[], Iterable[Any]]
-    labels: list[Any]
-    n_rows: int
-
-
-@contextmanager
-def open_stream(blocks: Any, check: Callable[[int, Any], tuple[Any, Any]]) -> Iterator[Stream]:
-    """Read all blocks once, check them, and yield a stream that can read them again.
-
-    ``blocks`` is a function that returns an iterator, or an iterable such as a list. Since an
-    iterator or generator can be read only once, its rows are stored in a temporary folder.
-    ``check`` takes the number of a block and the block, and returns its rows, as an array or CSR
-    matrix, and its labels.
-    """
-    if not (callable(blocks) or isinstance(blocks, Iterable)):
-        raise TypeError(
-            "blocks must be a list of pairs (X, y), a function that returns an iterator of them, "
-            f"or an iterator, got {type(blocks).__name__}"
-        )
-    once = not callable(blocks) and iter(blocks) is blocks
-    shapes, labels, kept = [], [], []
-    with TemporaryDirectory(prefix="lapwing-") as folder:
-        for number, block in enumerate(blocks() if callable(blocks) else blocks):
-            X, y = check(number, block)
-            shapes.append(X.shape)
-            labels.append(y)
-            if once:
-                kept.append(_keep(Path(folder) / str(number), X))
-
-        def read() -> Iterator[Any]:
-            if once:
-                yield from (load() for load in kept)
-                return
-            again = []
-            for block in blocks() if callable(blocks) else blocks:
-                X = _plain(block[0])
-                again.append(X.shape)
-                if len(again) > len(shapes) or again[-1] != shapes[len(again) - 1]:
-                    break
-                yield X
-            if again != shapes:
-                raise ValueError(
-                    f"block {max(len(again) - 1, 0)} was not the same when it was read again, but "
-                    "missing or of another shape: give the same blocks in every pass, and let a "
-                    "function return a new iterator at each call"
-                )
-
-        yield Stream(read, labels, sum(n for n, _ in shapes))
-
-
-def _plain(X: Any) -> Any:
+def plain_rows(X: Any) -> Any:
     """Return rows as an array or CSR matrix; tables are converted to numbers."""
     if sp.issparse(X):
         return canonical_rows(sp.csr_matrix(X))
-    return X if isinstance(X, np.ndarray) and X.dtype != object else np.asarray(X, dtype=np.float64)
+    if not isinstance(X, np.ndarray):
+        X = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+    return X.astype(np.float64) if X.dtype == object else X
 
 
 def canonical_rows(X: Any) -> Any:
@@ -234,12 +248,3 @@ def row_checksum(X: Any) -> tuple:
             found = zlib.crc32(np.ascontiguousarray(part[rows]).view(np.uint8).data, found)
         sums.append(found)
     return X.shape, str(X.dtype), tuple(sums)
-
-
-def _keep(path: Path, X: Any) -> Callable[[], Any]:
-    """Write rows to a file and return a function that reads them."""
-    if sp.issparse(X):
-        sp.save_npz(path.with_suffix(".npz"), sp.csr_matrix(X), compressed=False)
-        return lambda: sp.load_npz(path.with_suffix(".npz"))
-    np.save(path.with_suffix(".npy"), X, allow_pickle=False)
-    return lambda: np.load(path.with_suffix(".npy"), mmap_mode="r")

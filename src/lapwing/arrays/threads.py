@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 _worker = threading.local()
 _caller = threading.local()
 _limit_lock = threading.Lock()
+_limited = 0  # contexts that limit BLAS now
+_limit: Any = None
 
 
 def n_threads() -> int:
@@ -110,17 +112,31 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread; of contexts that overlap, only the first does so.
+    """Limit BLAS to one thread, in the whole process, until the last of overlapping contexts ends.
 
-    The limit applies to the whole process. A second context would take the limit of the first for
-    the original setting, and might restore it for good. If the first ends before the second, BLAS
-    is not limited in the rest of the second, which costs only time.
+    Each context would restore what it found, which is the limit itself if another one is active.
     """
-    if not _limit_lock.acquire(blocking=False):
-        yield
-        return
+    global _limit, _limited
+    with _limit_lock:
+        if _limited == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _limited += 1
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        yield
+    finally:
+        with _limit_lock:
+            _limited -= 1
+            if _limited == 0:
+                _limit.restore_original_limits()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in the calling thread alone, as a task that has one core of many does."""
+    before = getattr(_worker, "active", False)
+    _worker.active = True
+    try:
+        with single_threaded_blas():
             yield
     finally:
-        _limit_lock.release()
+        _worker.active = before

@@ -7,8 +7,6 @@ models nor kernels.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..messages import warn
@@ -30,25 +28,23 @@ _REMEDY = (
 )
 
 
-def warn_if_alike(X: Any, targets: Targets, solution: Solution) -> None:
+def warn_if_alike(targets: Targets, solution: Solution) -> None:
     """Warn if labelled rows of different classes or targets get the same values.
 
     Parameters
     ----------
-    X : object
-        The training rows, with row indexing; without columns if they came in blocks.
     targets : Targets
         The labels.
     solution : Solution
         What was fitted.
     """
-    index, values = _some_labelled(targets), solution.values
-    if values.ndim > 1:
-        values = values[index]
-    elif X.shape[1] == 0:
-        return
-    else:  # those are codes
-        values = solution.predictor.values(X[index])
+    some = _some_labelled(targets)
+    index, values = targets.index[some], solution.of_labelled
+    if values is None:
+        assert solution.values is not None
+        values = solution.values[index]
+    else:
+        values = values[some]
     if targets.classes is None:
         _quantities(values[:, 0], targets.given[index])
     else:
@@ -56,12 +52,14 @@ def warn_if_alike(X: Any, targets: Targets, solution: Solution) -> None:
 
 
 def _some_labelled(targets: Targets) -> np.ndarray:
-    """Return some rows of each class, or of all targets."""
-    index = targets.index
+    """Return some of the labelled rows: of each class, or of all targets."""
+    l = len(targets.index)
     if targets.classes is None:
-        return index[np.linspace(0, len(index) - 1, min(_SOME, len(index))).astype(int)]
-    codes = targets.given[index]
-    return np.concatenate([index[codes == code][:_SOME] for code in range(len(targets.classes))])
+        return np.linspace(0, l - 1, min(_SOME, l)).astype(int)
+    codes = targets.given[targets.index]
+    return np.concatenate(
+        [np.flatnonzero(codes == code)[:_SOME] for code in range(len(targets.classes))]
+    )
 
 
 def _classes(values: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> None:

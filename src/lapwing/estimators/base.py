@@ -6,8 +6,10 @@ functions. Must not know tasks: `model` adds what classifiers and regressors hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
+from ..arrays.row_collections import open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..messages import warn
 from ..solvers.driver import SolverResult
@@ -23,10 +26,16 @@ from ..spaces.predictors import Predictor
 from .invariance import units_of
 from .labels import labelled_part
 from .parameters import Check, check_parameters, is_word
+from .row_source import check_blocks, gather, refuse_no_labels
 from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
 from .run import Solution
 from .targets import Targets
 
+#: Fitted attributes that predictions need.
+_OF_PREDICTIONS = {"predictor_", "classes_", "temperature_", "n_features_in_"}
+_OF_PREDICTIONS |= {"feature_names_in_", "_units", "_beside"}
+#: Rows of which values are computed at a time.
+_TILE_ROWS = 20_000
 #: What is wrong with a model file, where `check_loaded` refuses it.
 BAD_LABELS = "its labels do not fit its rows or its classes"
 
@@ -40,7 +49,6 @@ class Model(BaseEstimator):
 
     predictor_: Predictor
     result_: SolverResult
-    transduction_: np.ndarray
     X_fit_: Any
     _targets: Targets
     _units: RowUnits  # of extreme rows only
@@ -50,6 +58,8 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
+    #: Whether a fit reads its rows in blocks, so that their number is not bounded by memory.
+    _in_blocks: bool = False
     #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
     _keeps_rows: bool = True
     #: Whether the model brings the columns of dense rows to a common scale itself.
@@ -96,6 +106,10 @@ class Model(BaseEstimator):
         """Return the training rows and their targets with new ones, after a check of both."""
         check_is_fitted(self, "predictor_")
         check_parameters(self)
+        if "_source" in vars(self):
+            raise ValueError(
+                "the rows came in blocks, which are not kept: fit again with the new labels"
+            )
         rows = self._training_rows()
         return rows, self._relabelled(rows, index, y)
 
@@ -115,10 +129,79 @@ class Model(BaseEstimator):
         check_is_fitted(self, "predictor_")
         return self.predictor_.values(self._new_rows(X))
 
+    def _of_values(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+        """Return a function of the values of rows, given in any form that `fit` takes.
+
+        An array, or a lazy array for a Dask collection.
+        """
+        check_is_fitted(self, "predictor_")
+        beside = getattr(self, "_beside", ())
+        only = getattr(self, "feature_names_in_", None)
+        collection = open_rows(X, only=only, without=beside)
+        if collection is None:
+            return function(self._values(without_columns(X, beside)))
+        model = self._for_prediction()
+
+        def of_block(X: Any) -> np.ndarray:
+            return function(model._values(without_columns(X, beside)))
+
+        like = function(np.zeros((0, self._targets.n_columns)))
+        blocks = replace(collection.blocks, convert=attrgetter("X"))
+        return blocks.map("predictions", of_block, None, like=like)
+
+    def _for_prediction(self) -> Self:
+        """Return a copy with what predictions need alone, to be sent to workers."""
+        model = object.__new__(type(self))
+        left_out = set(self._fitted) - _OF_PREDICTIONS
+        model.__dict__ |= {name: one for name, one in vars(self).items() if name not in left_out}
+        return model
+
+    @cached_property
+    def transduction_(self) -> Any:
+        """Labels of training rows that came in blocks; they are read again."""
+        source = vars(self).get("_source")
+        if source is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no transduction_: it is not fitted, or it was copied "
+                "or stored after a fit to rows in blocks, which are not kept: predict these rows"
+            )
+        predictor, function = self.predictor_, self._from_values
+
+        def of_tile(X: Any) -> np.ndarray:
+            return function(predictor.values(X))
+
+        like = function(np.zeros((0, self._targets.n_columns)))
+        given = source.labelled, self._given_labels
+        return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+
+    @property
+    def _from_values(self) -> Callable[[np.ndarray], np.ndarray]:
+        """What `predict` returns, as a function of values."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _from_values")
+
+    @property
+    def _given_labels(self) -> np.ndarray:
+        """The labels of the labelled rows."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _given_labels")
+
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Targets]:
         """Return the rows and targets of a fit, after a check of the parameters."""
         check_parameters(self)
-        rows = self._check_rows(X)
+        beside = tuple(name for name in (y, sample_weight) if isinstance(name, str))
+        collection, names = open_rows(X, y, sample_weight), None
+        if collection is not None and self._in_blocks:
+            found = check_blocks(self, collection)
+            labelled = replace(found.rows, X=np.empty((len(found.labels), 0)))
+            targets = self._check_targets(labelled, found.labels, found.weights)
+            return replace(found.rows, beside=beside), targets
+        if collection is not None:
+            X, names, y, sample_weight = gather(self, collection)
+        else:
+            X, y, sample_weight = split_columns(X, y, sample_weight)
+        if y is None:
+            refuse_no_labels(self)
+        rows = replace(self._check_rows(X), beside=beside)
+        rows = rows if names is None else replace(rows, names=names)
         return rows, self._check_targets(rows, y, sample_weight)
 
     def _check_rows(self, X: Any) -> Rows:
@@ -177,6 +260,10 @@ class Model(BaseEstimator):
         self._fitted = tuple(attributes)
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_source"}
+
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""
         parameters = self.get_params(deep=False)
@@ -187,7 +274,7 @@ class Model(BaseEstimator):
         if type(parameters.get("unlabeled")).__name__ == "NAType":  # pd.NA means the same as None
             parameters["unlabeled"] = None
         names = sorted(self._fitted, key=lambda name: name not in self._packed_first)
-        fitted = {name: getattr(self, name) for name in names if name in vars(self)}
+        fitted = {n: getattr(self, n) for n in names if n in vars(self) and n != "_source"}
         return {"parameters": parameters, "fitted": fitted}
 
     @classmethod
@@ -195,19 +282,21 @@ class Model(BaseEstimator):
         """Return the estimator of a model file."""
         model = cls(**state["parameters"])
         for name in state["fitted"]:
-            if hasattr(cls, name) or not name.isidentifier() or name.startswith("__"):
+            known = hasattr(cls, name) and name != "transduction_"
+            if known or not name.isidentifier() or name.startswith("__"):
                 raise ValueError(f"{name!r} is not a fitted attribute of {cls.__name__}")
         return model._replace_fitted(**state["fitted"])
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
-        targets, found = self._targets, self.transduction_
+        targets, found = self._targets, vars(self).get("transduction_")
         expect(isinstance(targets, Targets) and isinstance(self.predictor_, Predictor), BAD_LABELS)
-        expect(isinstance(found, np.ndarray) and found.ndim == 1, BAD_LABELS)
-        expect(found.dtype.kind in "biufU" and isinstance(self.result_, SolverResult), BAD_LABELS)
-        n = len(found)
-        index = targets.index
-        expect(len(targets.given) == len(targets.row_weights) == n, BAD_LABELS)
+        expect(isinstance(self.result_, SolverResult), BAD_LABELS)
+        n, index = len(targets.given), targets.index
+        expect(len(targets.row_weights) == n, BAD_LABELS)
+        if found is not None:  # rows in blocks are not kept
+            expect(isinstance(found, np.ndarray) and found.shape == (n,), BAD_LABELS)
+            expect(found.dtype.kind in "biufU", BAD_LABELS)
         expect(index.dtype.kind == "i" and index.min() >= 0 and index.max() < n, BAD_LABELS)
         expect(isinstance(self.n_features_in_, int) and self.n_features_in_ >= 1, BAD_LABELS)
 

@@ -109,8 +109,13 @@ def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> n
     if targets.shares is None:
         return np.zeros(targets.n_columns)
     labelled = targets.labelled
-    rows = values if labelled.all() else values[~labelled]
-    offsets = match_shares(per_class(rows) * temperature, targets.shares) / temperature
+    return share_offsets(values if labelled.all() else values[~labelled], targets, temperature)
+
+
+def share_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:
+    """Return the offsets with which the mean probabilities of these rows are the known shares."""
+    assert targets.shares is not None
+    offsets = match_shares(per_class(values) * temperature, targets.shares) / temperature
     return offsets[1:] if len(offsets) == 2 else offsets
 
 

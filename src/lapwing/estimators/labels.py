@@ -85,9 +85,11 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
     classes = np.unique(_class_labels(values[labelled]))
     _check_ambiguous(classes, marker)
     if len(classes) < 2:
+        [label] = classes.tolist()
+        hint = "; if -1 is the other class, pass unlabeled=None" if _same(-1, marker) else ""
         raise ValueError(
-            f"only one class ({classes.tolist()[0]!r}) is labelled: a classifier needs labelled "
-            "rows of at least two classes"
+            f"only one class ({label!r}) is labelled: a classifier needs labelled rows of at least "
+            f"two classes{hint if label == 1 else ''}"
         )
     return classes
 

@@ -6,6 +6,7 @@ both tasks share.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..arrays.packing import expect
 from ..solvers.stopping import decisions
 from .alike import warn_if_alike
 from .base import BAD_LABELS, Model
-from .calibration import class_offsets, fit_temperature, probabilities
+from .calibration import class_offsets, fit_temperature, probabilities, share_offsets
 from .rows import Rows
 from .run import Solution
 from .targets import (
@@ -25,6 +26,11 @@ from .targets import (
     relabelled_classes,
     relabelled_quantities,
 )
+
+
+def _first_of_one(values: np.ndarray) -> np.ndarray:
+    """Return the values, as one number per row if there is one column."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 class Classifier(ClassifierMixin, Model):
@@ -38,7 +44,7 @@ class Classifier(ClassifierMixin, Model):
     class_weight: Any
     class_shares: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters
@@ -84,30 +90,41 @@ class Classifier(ClassifierMixin, Model):
             attributes["temperature_"] = fit_temperature(
                 solution.held_out, targets.given[index], targets.row_weights[index]
             )
-        warn_if_alike(rows.X, targets, solution)
+        warn_if_alike(targets, solution)
         offsets = solution.attributes.get("class_offsets_")
-        if offsets is None:
+        if offsets is None and solution.of_unlabelled is not None:
+            offsets = share_offsets(solution.of_unlabelled, targets, attributes["temperature_"])
+        elif offsets is None:
+            assert solution.values is not None
             offsets = class_offsets(solution.values, targets, attributes["temperature_"])
         if targets.shares is not None:
             solution = solution.shifted(offsets)
-        values = solution.values
-        codes = values if values.ndim == 1 else decisions(values).astype(int)
-        codes = np.where(targets.labelled, targets.given, codes)
         attributes |= {"classes_": targets.classes, "class_offsets_": offsets}
-        attributes["transduction_"] = targets.classes[codes]
+        if solution.values is not None:
+            values = solution.values
+            codes = values if values.ndim == 1 else decisions(values).astype(int)
+            codes = np.where(targets.labelled, targets.given, codes)
+            attributes["transduction_"] = targets.classes[codes]
         return super()._set_fitted(rows, targets, solution, **attributes)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Any:
         """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
-        values = self._values(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return self._of_values(X, _first_of_one)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Return the class of each row."""
-        values = self._values(X)
-        return self.classes_[decisions(values).astype(int)]
+        return self._of_values(X, self._from_values)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    @property
+    def _from_values(self) -> Callable[[np.ndarray], np.ndarray]:
+        classes = self.classes_
+        return lambda values: classes[decisions(values).astype(int)]
+
+    @property
+    def _given_labels(self) -> np.ndarray:
+        return self.classes_[self._targets.given]
+
+    def predict_proba(self, X: Any) -> Any:
         """Return class probabilities, shape (n, n_classes).
 
         A softmax of the decision values with one temperature, which is fitted to held-out values of
@@ -115,7 +132,13 @@ class Classifier(ClassifierMixin, Model):
         none (``solver="pcg"``, no folds), it is fitted to the values of the labelled rows
         themselves, and the probabilities are too confident.
         """
-        return probabilities(self._values(X), self.temperature_)
+        return self._of_values(X, self._probabilities)
+
+    @property
+    def _probabilities(self) -> Callable[[np.ndarray], np.ndarray]:
+        """What `predict_proba` returns, as a function of values."""
+        temperature = self.temperature_
+        return lambda values: probabilities(values, temperature)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the labelled rows.
@@ -145,13 +168,14 @@ class Classifier(ClassifierMixin, Model):
         expect(self.class_offsets_.shape == (targets.n_columns,), what)
         expect(targets.given.dtype.kind == "i" and targets.given.max() < len(classes), BAD_LABELS)
         expect(np.array_equal(classes, np.asarray(targets.classes)), BAD_LABELS)
-        expect(bool(np.isin(self.transduction_, classes).all()), BAD_LABELS)
+        found = vars(self).get("transduction_", classes)
+        expect(bool(np.isin(found, classes).all()), BAD_LABELS)
 
 
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.
 
         Parameters
@@ -188,13 +212,23 @@ class Regressor(RegressorMixin, Model):
         self, rows: Rows, targets: Targets, solution: Solution, **attributes: Any
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
-        warn_if_alike(rows.X, targets, solution)
-        filled = np.where(targets.labelled, targets.given, solution.values[:, 0])
-        return super()._set_fitted(rows, targets, solution, transduction_=filled, **attributes)
+        warn_if_alike(targets, solution)
+        if solution.values is not None:
+            filled = np.where(targets.labelled, targets.given, solution.values[:, 0])
+            attributes["transduction_"] = filled
+        return super()._set_fitted(rows, targets, solution, **attributes)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Return the predicted target of each row."""
-        return self._values(X)[:, 0]
+        return self._of_values(X, self._from_values)
+
+    @property
+    def _from_values(self) -> Callable[[np.ndarray], np.ndarray]:
+        return _first_of_one
+
+    @property
+    def _given_labels(self) -> np.ndarray:
+        return self._targets.given
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the share of explained variance, on the rows with a target.

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..arrays.blocks import RowBlocks, row_checksum
-from ..arrays.row_units import RowsInUnits, safe_precision
+from ..arrays.row_units import RowsInUnits
 from ..messages import warn
 from ..plan.base import Plan
 from ..plan.points import plan_prototypes
@@ -37,9 +36,11 @@ from ..spaces.prototypes import (
     smoothness_at_points,
     tile_rows,
 )
+from .base import Model
 from .kernel_choice import resolve_local_kernel
 from .parameters import draw_seed, is_word
-from .row_source import RowSource
+from .row_source import labelled_and_sample, source_of, unlabelled_values
+from .rows import Rows, RowSource
 from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
 
@@ -79,7 +80,7 @@ class PrototypeSums:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """What `add_labels` needs; neither `fit_blocks` nor a pickle keeps it.
+    """What `add_labels` needs; a pickle does not hold it, nor a fit to rows in blocks.
 
     Attributes
     ----------
@@ -103,17 +104,19 @@ class KeptRows:
 
 
 def fit_prototypes(
-    settings: Any, source: RowSource, targets: Targets, sums: PrototypeSums | None = None
+    settings: Any, rows: Rows, targets: Targets, sums: PrototypeSums | None = None
 ) -> Solution:
-    """Choose prototypes, sum over the rows, solve, and predict all rows.
+    """Choose prototypes, sum over the rows, solve, and predict rows in memory.
 
     ``settings`` is the estimator, of which parameters are read; ``sums`` are those of the last fit
     to the same rows, if there are any.
     """
+    source = source_of(settings, rows)
     started, passes = time.perf_counter(), 1
+    seed = draw_seed(settings.random_state)
     if sums is None:
         passes = 3
-        shape = (source.blocks.n_rows, source.rows.n_features, *targets.values.shape)
+        shape = (source.blocks.n_rows, rows.n_features, *targets.values.shape)
         plan = plan_prototypes(
             Sizes(*shape),
             n_prototypes=settings.n_prototypes,
@@ -122,26 +125,32 @@ def fit_prototypes(
             row_size=source.row_size,
             memory_limit=settings.memory_limit,
         )
-        sums, X_l = _sum_rows(settings, plan, source.blocks, targets)
+        sums, X_l = _sum_rows(settings, plan, source, targets, np.random.default_rng(seed))
     else:
-        X_l = source.rows.X[targets.index]
+        X_l = rows.X[targets.index]
     weight = _label_weight(settings, sums, targets)
-    coef, held_out = _solve(settings, sums, sums.similarities(X_l), targets, weight)
+    H_l = sums.similarities(X_l)
+    coef, held_out = _solve(settings, sums, H_l, targets, weight)
     mixture = PrototypeMixture(sums.similarities, coef)
-    values = _values_of_all(mixture, source.blocks, targets)
     attributes = {
         "prototypes_": sums.similarities.points,
         "landmarks_": sums.landmarks,
         "kernel_": sums.similarities.kernel,
         "coef_": targets.scale * coef.T,
         "reg_labeled_": weight,
-        "_kept": KeptRows.of(source.rows.X, sums) if source.labels is None else None,
+        "_kept": KeptRows.of(rows.X, sums) if source.in_memory else None,
     }
     if targets.classes is None:
         attributes["intercept_"] = np.array([targets.level])
-    predictor, held_out = restored_predictor(mixture, targets), targets.restored(held_out)
-    result = _result(settings.loss, started, passes)
-    return Solution(predictor, result, values, held_out, attributes)
+    return Solution(
+        restored_predictor(mixture, targets),
+        _result(settings.loss, started, passes),
+        _values_of_all(mixture, source.blocks, targets) if source.in_memory else None,
+        targets.restored(held_out),
+        attributes,
+        targets.restored(H_l @ coef),
+        unlabelled_values(source, targets, mixture, seed),
+    )
 
 
 def kept_rows(model: Any) -> Any:
@@ -149,8 +158,7 @@ def kept_rows(model: Any) -> Any:
     kept = getattr(model, "_kept", None)
     if kept is None:
         raise ValueError(
-            "the rows are not kept by fit_blocks, nor in a copy or a pickle: fit again with "
-            "the new labels"
+            "the rows are not kept in a copy or a pickle: fit again with the new labels"
         )
     if kept.checksum is not None and kept.checksum != _checksum(kept.X):
         raise ValueError(
@@ -166,20 +174,19 @@ def _checksum(X: Any) -> tuple:
 
 def state_without_rows(model: Any) -> dict[str, Any]:
     """Return the state of a pickle, which holds the prototypes and not the rows."""
-    state = BaseEstimator.__getstate__(model)
+    state = Model.__getstate__(model)
     return {name: value for name, value in state.items() if name != "_kept"}
 
 
 def _sum_rows(
-    settings: Any, plan: Plan, blocks: RowBlocks, targets: Targets
+    settings: Any, plan: Plan, source: RowSource, targets: Targets, rng: np.random.Generator
 ) -> tuple[PrototypeSums, Any]:
     """Choose the prototypes and sum over all rows; return the sums and the labelled rows."""
+    blocks = source.blocks
     if blocks.progress is not None:
         blocks.progress("choosing prototypes", 0, 1)
-    rng = np.random.default_rng(draw_seed(settings.random_state))
     k, m = plan.n_points, plan.n_graph_points
-    weight = settings.labeled_weight
-    sample, weights, X_l = _sample(blocks, targets.index, max(k, m), weight, rng)
+    sample, weights, X_l = _sample(source, targets, max(k, m), settings.labeled_weight, rng)
     # Centres may be duplicates.
     V = U = np.unique(kmeans_landmarks(sample, k, rng, weights), axis=0)
     if settings.n_landmarks is not None:
@@ -194,21 +201,18 @@ def _sum_rows(
 
 
 def _sample(
-    blocks: RowBlocks, labelled: np.ndarray, most: int, weight: float, rng: np.random.Generator
+    source: RowSource, targets: Targets, most: int, weight: float, rng: np.random.Generator
 ) -> tuple[Any, np.ndarray | None, Any]:
     """Return rows for k-means, their weights, and the labelled rows."""
-    n = blocks.n_rows
+    n = source.blocks.n_rows
     size = min(n, kmeans_rows(most))
     chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
-    index = np.union1d(chosen, labelled)
-    X = blocks.take(index)
-    X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
-    X_l = X[np.searchsorted(index, labelled)]
+    X_l, X, index = labelled_and_sample(source, targets, chosen)
     if weight == 1:
         return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l
     # A row of the sample stands for n / size rows, a labelled one for itself.
     weights = np.ones(len(index))
-    weights[np.searchsorted(index, labelled)] = weight * size / n
+    weights[np.searchsorted(index, source.index_of(targets))] = weight * size / n
     return X, weights, X_l
 
 

@@ -7,9 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from .model import Classifier
-from .parameters import check_kernel_of_any_rows, check_parameters, one_of
+from .parameters import check_kernel_of_any_rows, one_of
 from .pvm import fit_prototypes, kept_rows, state_without_rows
-from .row_source import rows_in_blocks, source_of
 from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
@@ -156,50 +155,13 @@ class PVMClassifier(Classifier):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
+    _in_blocks = True
     _keeps_rows = False
     _checks = {"kernel": check_kernel_of_any_rows, "loss": one_of("squared", "hinge")}
 
-    def fit_blocks(self, blocks: Any) -> Self:
-        """Fit to rows that come in blocks, such as files that do not fit into memory together.
-
-        The blocks are read five times: to check them, to choose the prototypes, for the degrees
-        of the graph, for its smoothness, and for ``transduction_``. The model is that of `fit` with
-        all rows in one array. Blocks of at least a few thousand rows are fast.
-
-        Parameters
-        ----------
-        blocks : list, function or iterator
-            Pairs (X, y) as `fit` takes them; y may be None where no row of a block has a label.
-            A function is called for each reading and returns an iterator. The rows of an
-            iterator, which can be read only once, are kept in a temporary folder during the fit.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lapwing import PVMClassifier
-        >>> def blocks():
-        ...     rng = np.random.default_rng(0)
-        ...     for i in range(3):
-        ...         truth = rng.integers(0, 2, 1000)
-        ...         X = rng.normal(6.0 * truth[:, None], 1.0, (1000, 2))
-        ...         yield X, np.where(np.arange(1000) < 5, truth, -1) if i == 0 else None
-        >>> model = PVMClassifier(n_prototypes=20).fit_blocks(blocks)
-        >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
-        array([0, 1])
-        """
-        check_parameters(self)
-        with rows_in_blocks(self, blocks) as source:
-            targets = self._check_targets(source.rows, source.labels, None)
-            found = fit_prototypes(self, source, targets)
-        return self._set_fitted(source.rows, targets, found)
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         sums = self._kept.sums if refit else None
-        found = fit_prototypes(self, source_of(self, rows), targets, sums)
+        found = fit_prototypes(self, rows, targets, sums)
         return self._set_fitted(rows, targets, found)
 
     _kept_rows = kept_rows

@@ -9,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from .model import Regressor
-from .parameters import check_kernel_of_any_rows, check_parameters
+from .parameters import check_kernel_of_any_rows
 from .pvm import fit_prototypes, kept_rows, state_without_rows
-from .row_source import rows_in_blocks, source_of
 from .rows import ROW_DTYPE, Rows
 from .targets import Targets
 
@@ -137,50 +136,15 @@ class PVMRegressor(Regressor):
     memory_limit: float | str | None = None
 
     _row_dtype = ROW_DTYPE
+    _in_blocks = True
     _keeps_rows = False
     _checks = {"kernel": check_kernel_of_any_rows}
     #: Loss of the rows with a target; not a parameter.
     loss = "squared"
 
-    def fit_blocks(self, blocks: Any) -> Self:
-        """Fit to rows that come in blocks, such as files that do not fit into memory together.
-
-        The blocks are read five times: to check them, to choose the prototypes, for the degrees
-        of the graph, for its smoothness, and for ``transduction_``. The model is that of `fit` with
-        all rows in one array. Blocks of at least a few thousand rows are fast.
-
-        Parameters
-        ----------
-        blocks : list, function or iterator
-            Pairs (X, y) as `fit` takes them; y may be None where no row of a block has a label.
-            A function is called for each reading and returns an iterator. The rows of an
-            iterator, which can be read only once, are kept in a temporary folder during the fit.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from lapwing import PVMRegressor
-        >>> def blocks():
-        ...     for start in range(3):
-        ...         X = np.linspace(start, start + 1, 1000)[:, None]
-        ...         yield X, np.where(np.arange(1000) % 50 == 0, np.sin(X[:, 0]), np.nan)
-        >>> model = PVMRegressor().fit_blocks(blocks)
-        >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.01)
-        True
-        """
-        check_parameters(self)
-        with rows_in_blocks(self, blocks) as source:
-            targets = self._check_targets(source.rows, source.labels, None)
-            found = fit_prototypes(self, source, targets)
-        return self._set_fitted(source.rows, targets, found)
-
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         sums = self._kept.sums if refit else None
-        found = fit_prototypes(self, source_of(self, rows), targets, sums)
+        found = fit_prototypes(self, rows, targets, sums)
         return self._set_fitted(rows, targets, found)
 
     _kept_rows = kept_rows

@@ -1,107 +1,298 @@
 """Training rows that are read several times: in memory, or in blocks that may exceed it.
 
-Checks them and shows progress; knows nothing of what is computed.
+Checks them and shows progress; knows nothing of what is computed. Of rows in blocks, targets are
+those of the labelled rows alone, so that nothing grows with the number of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from ..arrays.blocks import Progress, RowBlocks, open_stream
-from ..arrays.row_units import Extent
+from ..arrays.blocks import Progress, RowBlocks, join_rows, plain_rows
+from ..arrays.memory import memory_budget, require_memory
+from ..arrays.row_collections import Part, RowCollection
+from ..arrays.row_units import Extent, RowUnits, safe_precision
 from ..messages import ProgressLine
+from ..spaces.predictors import Predictor
 from .invariance import units_of
 from .labels import labelled_rows
-from .rows import ROW_DTYPE, Rows, check_rows
+from .rows import ROW_DTYPE, Rows, RowSource, check_rows
+from .targets import Targets
 
-
-@dataclass(frozen=True)
-class RowSource:
-    """Training rows that are read several times, in memory or in blocks.
-
-    Attributes
-    ----------
-    rows : Rows
-        The checked rows; for blocks only their number and the names of their columns.
-    blocks : RowBlocks
-        Reads the rows.
-    row_size : float
-        Stored numbers per row, in the block that has most.
-    labels : ndarray or None
-        The labels of blocks; None for rows in memory.
-    """
-
-    rows: Rows
-    blocks: RowBlocks
-    row_size: float
-    labels: np.ndarray | None = None
+#: Rows from which offsets of class shares are computed: the standard error of a share is 0.2 %.
+_SHARE_ROWS = 100_000
+#: Estimators that fit at a cost linear in the rows, for messages.
+_LINEAR = "PVMClassifier, PVMRegressor, AnchorGraphClassifier, NFIClassifier"
 
 
 def source_of(settings: Any, rows: Rows) -> RowSource:
     """Return a source of checked rows."""
-    return RowSource(rows, RowBlocks.of(rows.X, _progress(settings)), _row_size(rows.X))
+    if rows.source is not None:
+        return rows.source
+    return RowSource(RowBlocks.of(rows.X, _progress(settings)), _row_size(rows.X))
 
 
-@contextmanager
-def rows_in_blocks(settings: Any, blocks: Any) -> Iterator[RowSource]:
-    """Check blocks of rows, and give a source that reads them again."""
-    progress, largest = _progress(settings), 0.0
-    first: Rows | None = None  # the columns of the first block
-    extents: list[Extent] = []
+def labelled_and_sample(
+    source: RowSource, targets: Targets, chosen: np.ndarray
+) -> tuple[Any, Any, np.ndarray]:
+    """Return the labelled rows of positive weight, other rows, and the indices of both.
 
-    def check(number: int, pair: Any) -> tuple[Any, np.ndarray]:
-        nonlocal first, largest
-        rows, values = _check_block(settings, number, pair, first)
-        first = replace(rows, X=None)
-        largest = max(largest, _row_size(rows.X))
-        if rows.X.shape[0]:
-            extents.append(Extent.of(rows.X))
-        return rows.X, values
-
-    if progress is not None:
-        progress("reading the blocks", 0, 1)
-    with open_stream(blocks, check) as stream:
-        if stream.n_rows < 2 or first is None:
-            raise ValueError(f"{stream.n_rows} rows in all blocks: there is nothing to fit")
-        units = units_of(settings, None, reduce(or_, extents))
-        # Of the rows themselves only the number is used.
-        rows = replace(first, X=np.empty((stream.n_rows, 0)), units=units)
-        read = RowBlocks(lambda: map(units.apply, stream.read()), stream.n_rows, progress)
-        yield RowSource(rows, read, largest, _join(stream.labels))
+    ``chosen`` are the indices of the other rows, ascending. Cost: one pass over the rows.
+    """
+    labelled = source.index_of(targets)
+    index = np.union1d(chosen, labelled)
+    X = source.blocks.take(index)
+    X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+    return X[np.searchsorted(index, labelled)], X, index
 
 
-def _check_block(
-    settings: Any, number: int, pair: Any, first: Rows | None
-) -> tuple[Rows, np.ndarray]:
-    """Return rows and labels of a block, which must have the columns of the first."""
-    if not (isinstance(pair, tuple) and len(pair) == 2):
-        what = f"a tuple of {len(pair)}" if isinstance(pair, tuple) else type(pair).__name__
+def unlabelled_values(
+    source: RowSource, targets: Targets, predictor: Predictor, seed: int
+) -> np.ndarray | None:
+    """Return values of unlabelled rows to match class shares with, at most `_SHARE_ROWS` or so.
+
+    Of all rows, if all are labelled. None where no shares are known.
+    """
+    if targets.shares is None:
+        return None
+    n = source.blocks.n_rows
+    labelled = source.labelled
+    if labelled is None:
+        labelled = np.flatnonzero(targets.labelled)
+    if n <= _SHARE_ROWS:
+        index = np.arange(n)
+    else:
+        index = np.sort(np.random.default_rng(seed).choice(n, _SHARE_ROWS, replace=False))
+    unlabelled = np.setdiff1d(index, labelled)
+    return predictor.values(source.blocks.take(unlabelled if len(unlabelled) else index))
+
+
+@dataclass(frozen=True)
+class CheckedBlocks:
+    """Rows in blocks after their first reading.
+
+    Attributes
+    ----------
+    rows : Rows
+        The columns and the source of the rows.
+    labels, weights : ndarray or None
+        Labels and weights of the labelled rows.
+    """
+
+    rows: Rows
+    labels: np.ndarray
+    weights: np.ndarray | None
+
+
+def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
+    """Read and check all blocks once; return their rows and labels."""
+    blocks, unit = replace(collection.blocks, progress=_progress(settings)), collection.unit
+    inspect = _Inspection(clone(settings, safe=False), unit, None)
+    found: list[_Block] = blocks.each(f"reading the {unit}s", inspect)
+    sizes = tuple(block.n_rows for block in found)
+    n = sum(sizes)
+    if n < 2:
+        raise ValueError(f"{n} rows in all {unit}s: there is nothing to fit")
+    columns = found[0].columns
+    for number, block in enumerate(found):
+        if block.columns.n_features != columns.n_features:
+            raise ValueError(
+                f"{unit} {number} has {block.columns.n_features} columns, and {unit} 0 has "
+                f"{columns.n_features}: give all {unit}s the same columns"
+            )
+    index, labels = _labels(settings, collection, found, sizes)
+    weights = _weights(collection, found, index, n)
+    units = units_of(settings, None, reduce(or_, [b.extent for b in found if b.extent is not None]))
+    blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units))
+    source = RowSource(blocks, max(block.row_size for block in found), index)
+    names = columns.names if collection.names is None else np.array(collection.names, dtype=object)
+    return CheckedBlocks(Rows(None, columns.n_features, names, units, source), labels, weights)
+
+
+def gather(settings: Any, collection: RowCollection) -> tuple[Any, np.ndarray | None, Any, Any]:
+    """Return rows in blocks as one array or CSR matrix, names of columns, labels and weights.
+
+    For estimators that need all rows in memory.
+    """
+    name = type(settings).__name__
+    if collection.unit == "partition":
         raise TypeError(
-            f"block {number} must be a tuple (X, y), got {what}: give y=None for a block "
-            "without any label; weights of rows can be passed to fit only"
+            f"{name} needs all rows in memory, and X is a Dask collection: pass X.compute() if it "
+            f"fits there, or use an estimator whose cost is linear in the rows ({_LINEAR})"
         )
-    X, y = pair
-    try:
+    budget, size = memory_budget(getattr(settings, "memory_limit", None)), 0
+    parts: list[Part] = []
+    for part in collection.blocks.read():
+        rows = plain_rows(part.X)
+        size += rows.data.nbytes + rows.indices.nbytes if sp.issparse(rows) else rows.nbytes
+        advice = f"use fewer rows, or an estimator that does not need all of them ({_LINEAR})"
+        require_memory(2 * size, budget, f"reading the rows for {name}", advice)
+        parts.append(Part(rows, part.y, part.weights))
+        if len(parts) == 1 and collection.names is None:
+            collection = replace(collection, names=_names(part.X))
+    if not parts:
+        raise ValueError("there are no rows: X is empty")
+    y, weights = collection.y, collection.weights
+    if any(part.y is not None for part in parts):
+        y = _join([_all_labels(part, settings.unlabeled) for part in parts])
+    if any(part.weights is not None for part in parts):
+        weights = np.concatenate([part.weights for part in parts])
+    names = None if collection.names is None else np.array(collection.names, dtype=object)
+    return join_rows([part.X for part in parts]), names, y, weights
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _all_labels(part: Part, marker: Any) -> np.ndarray:
+    if part.y is None:
+        return np.full(part.X.shape[0], None)
+    return labelled_rows(part.y, marker)[0]
+
+
+@dataclass(frozen=True)
+class _RowsOf:
+    """The rows of a part, in units; sent to workers of Dask."""
+
+    units: RowUnits
+
+    def __call__(self, part: Part) -> Any:
+        return self.units.apply(plain_rows(part.X))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What is known of a block after its first reading.
+
+    Attributes
+    ----------
+    n_rows : int
+        Its rows.
+    columns : Rows
+        Its columns.
+    extent : Extent or None
+        None without rows.
+    row_size : float
+        Stored numbers per row.
+    index, labels, weights : ndarray or None
+        The labelled rows, their labels, and weights of all rows, where the block has any.
+    """
+
+    n_rows: int
+    columns: Rows
+    extent: Extent | None
+    row_size: float
+    index: np.ndarray | None
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+
+
+@dataclass
+class _Inspection:
+    """Checks one block after the other; all must have the columns of the first.
+
+    Attributes
+    ----------
+    settings : object
+        An estimator, not fitted.
+    unit : str
+        What messages call a block.
+    first : Rows or None
+        Columns of the first block.
+    """
+
+    settings: Any
+    unit: str
+    first: Rows | None
+
+    def __call__(self, number: int, part: Part) -> _Block:
+        try:
+            return self._inspected(part)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.unit} {number}: {error}") from error
+
+    def _inspected(self, part: Part) -> _Block:
+        settings, first = self.settings, self.first
         if first is None:
-            rows = check_rows(settings, X, least=0, dtype=ROW_DTYPE)
+            columns = check_rows(settings, part.X, least=0, dtype=ROW_DTYPE)
+            X, self.first = columns.X, replace(columns, X=None)
         else:
-            rows = replace(first, X=first.check_like(settings, X, least=0, dtype=ROW_DTYPE))
-        values = np.full(rows.X.shape[0], None)
-        if y is not None:
-            values, _ = labelled_rows(y, settings.unlabeled)
-    except ValueError as error:
-        raise ValueError(f"block {number}: {error}") from error
-    if len(values) != rows.X.shape[0]:
-        raise ValueError(f"block {number}: X has {rows.X.shape[0]} rows and y has {len(values)}")
-    return rows, values
+            X = first.check_like(settings, part.X, least=0, dtype=ROW_DTYPE)
+        n, index, labels = X.shape[0], None, None
+        if part.y is not None:
+            values, labelled = labelled_rows(part.y, settings.unlabeled)
+            if len(values) != n:
+                raise ValueError(f"X has {n} rows and y has {len(values)}")
+            index = np.flatnonzero(labelled)
+            labels = values[index]
+        weights = None if part.weights is None else np.asarray(part.weights)
+        if weights is not None and weights.shape != (n,):
+            raise ValueError(f"X has {n} rows and sample_weight has {weights.shape}")
+        extent = Extent.of(X) if n else None
+        if index is not None and weights is not None:
+            weights = weights[index]
+        assert self.first is not None
+        return _Block(n, self.first, extent, _row_size(X), index, labels, weights)
+
+
+def _labels(
+    settings: Any, collection: RowCollection, found: list[_Block], sizes: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of the labelled rows and their labels."""
+    inside = [block.labels for block in found if block.labels is not None]
+    if not inside:
+        if collection.y is None:
+            refuse_no_labels(settings)
+        values, labelled = labelled_rows(collection.y, settings.unlabeled)
+        if len(values) != sum(sizes):
+            raise ValueError(
+                f"X has {sum(sizes)} rows and y has {len(values)}: give one label or target per "
+                "row, the marker for rows that have none"
+            )
+        return np.flatnonzero(labelled), values[labelled]
+    if collection.y is not None:
+        raise ValueError("labels are given twice, in the pairs (X, y) and as y: give them once")
+    first = np.cumsum([0, *sizes[:-1]])
+    index = [
+        start + block.index
+        for start, block in zip(first, found, strict=True)
+        if block.index is not None
+    ]
+    return np.concatenate(index), _join(inside)
+
+
+def refuse_no_labels(settings: Any) -> NoReturn:
+    """Raise the error for labels that are missing."""
+    raise ValueError(
+        f"{type(settings).__name__} requires y to be passed, but the target y is None: give one "
+        "label or target per row, the marker for rows that have none; or the name of the column "
+        "that holds them, if X is a table"
+    )
+
+
+def _weights(
+    collection: RowCollection, found: list[_Block], index: np.ndarray, n: int
+) -> np.ndarray | None:
+    """Return the weights of the labelled rows."""
+    inside = [block.weights for block in found if block.weights is not None]
+    if inside:
+        weights = np.concatenate(inside)  # of labelled rows, or of all if y is not in the blocks
+        return weights if len(weights) == len(index) else weights[index]
+    if collection.weights is None:
+        return None
+    weights = np.asarray(collection.weights)
+    if weights.shape != (n,):
+        raise ValueError(f"X has {n} rows and sample_weight has shape {weights.shape}")
+    return weights[index]
 
 
 def _row_size(X: Any) -> float:
@@ -111,6 +302,7 @@ def _row_size(X: Any) -> float:
 
 def _join(labels: list[np.ndarray]) -> np.ndarray:
     """Return the labels of all blocks; as objects where their types differ."""
+    labels = [values for values in labels if len(values)] or labels[:1]
     if len({values.dtype.kind for values in labels}) > 1:
         labels = [values.astype(object) for values in labels]
     return np.concatenate(labels)
@@ -118,7 +310,7 @@ def _join(labels: list[np.ndarray]) -> np.ndarray:
 
 def _progress(settings: Any) -> Progress | None:
     """Return a function that shows one line per pass over the rows, if ``verbose`` is set."""
-    if not settings.verbose:
+    if not getattr(settings, "verbose", 0):
         return None
     line = ProgressLine(type(settings).__name__)
 

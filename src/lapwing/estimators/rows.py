@@ -9,15 +9,19 @@ from __future__ import annotations
 import copy
 import mmap
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..arrays.blocks import canonical_rows
+from ..arrays.blocks import RowBlocks, canonical_rows
+from ..arrays.row_collections import is_dask
 from ..arrays.row_units import SAME_UNITS, RowsInUnits, RowUnits
+
+if TYPE_CHECKING:
+    from .targets import Targets
 
 FLOATS = (np.float64, np.float32)
 #: Rows may be of any type of number: tiles are converted as they are read.
@@ -27,32 +31,73 @@ _LEAST_WEIGHT = 1e-75
 
 
 @dataclass(frozen=True)
+class RowSource:
+    """Training rows that are read several times, in memory or in blocks.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+        Reads the rows.
+    row_size : float
+        Stored numbers per row, in the block that has most.
+    labelled : ndarray of int or None
+        Of rows in blocks, those with a label; targets are those of these rows alone.
+    """
+
+    blocks: RowBlocks
+    row_size: float
+    labelled: np.ndarray | None = None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are one array in memory or in a memory map."""
+        return self.labelled is None
+
+    def index_of(self, targets: Targets) -> np.ndarray:
+        """Return the indices of the labelled rows of positive weight among all rows."""
+        return targets.index if self.labelled is None else self.labelled[targets.index]
+
+
+@dataclass(frozen=True)
 class Rows:
     """Checked training rows, with the number and the names of their columns.
 
     Attributes
     ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        The rows, or their Gram matrix.
+    X : ndarray or CSR matrix of shape (n, d), or None
+        The rows, or their Gram matrix; None for rows in blocks.
     n_features : int
         d.
     names : ndarray of str or None
         Names of the columns, where they have any.
     units : RowUnits
         The units of X, and of new rows.
+    source : RowSource or None
+        Reads rows in blocks; None for rows in memory.
+    beside : tuple of str
+        Columns of labels and weights, which are no columns of the rows.
     """
 
     X: Any
     n_features: int
     names: np.ndarray | None = None
     units: RowUnits = SAME_UNITS
+    source: RowSource | None = None
+    beside: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0] if self.source is None else self.source.blocks.n_rows
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes that scikit-learn reads, and the units of extreme rows."""
+        """Fitted attributes that scikit-learn reads, and what is not the same for all rows."""
         named = {} if self.names is None else {"feature_names_in_": self.names}
         units = {} if self.units.identical else {"_units": self.units}
-        return {"n_features_in_": self.n_features, **named, **units}
+        beside = {"_beside": self.beside} if self.beside else {}
+        source = {} if self.source is None else {"_source": self.source}
+        return {"n_features_in_": self.n_features, **named, **units, **beside, **source}
 
     def in_units(self, units: RowUnits, *, in_tiles: bool = False) -> Rows:
         """Return the rows in these units; ``in_tiles`` converts dense ones as they are read."""
@@ -98,6 +143,8 @@ def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -
 
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
+    if is_dask(X):  # scikit-learn would gather it
+        raise TypeError("X is a Dask collection, which this method does not take: X.compute() it")
     _refuse_dates(X)
     tags = get_tags(model).input_tags
     if sp.issparse(X) and not (tags.sparse or tags.pairwise):

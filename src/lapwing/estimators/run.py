@@ -30,20 +30,27 @@ class Solution:
         The function of any row.
     result : SolverResult
         How the solver ended.
-    values : ndarray of shape (n, c) or (n,)
-        Values of the training rows, or their class codes.
+    values : ndarray of shape (n, c) or (n,), or None
+        Values of the training rows, or their class codes; None for rows in blocks.
     held_out : ndarray of shape (l, c) or None
         Values of the labelled rows, each without its own label where that is known; None where
         probabilities have a temperature already.
     attributes : dict
         Fitted attributes, by name.
+    of_labelled : ndarray of shape (l, c) or None
+        Values of the labelled rows, where ``values`` does not hold them.
+    of_unlabelled : ndarray of shape (u, c) or None
+        Values of unlabelled rows, or a sample of them, to match class shares with; None where
+        ``values`` holds them, or no shares are known.
     """
 
     predictor: Predictor
     result: SolverResult
-    values: np.ndarray
+    values: np.ndarray | None
     held_out: np.ndarray | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    of_labelled: np.ndarray | None = None
+    of_unlabelled: np.ndarray | None = None
 
     def with_attributes(self, **attributes: Any) -> Solution:
         """Return the solution with more fitted attributes."""
@@ -52,7 +59,8 @@ class Solution:
     def shifted(self, offsets: np.ndarray) -> Solution:
         """Return the solution with an offset added to each column, also to its intercept."""
         predictor = WeightedSum((self.predictor, Constant(offsets)))
-        moved = replace(self, predictor=predictor, values=self.values + offsets)
+        values = None if self.values is None else self.values + offsets
+        moved = replace(self, predictor=predictor, values=values)
         if "intercept_" not in self.attributes:
             return moved
         return moved.with_attributes(intercept_=self.attributes["intercept_"] + offsets)

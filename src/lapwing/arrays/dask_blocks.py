@@ -1,0 +1,282 @@
+"""Rows in the partitions of a Dask collection, processed where they are.
+
+One task per partition and pass, with tiles inside it; its results have a fixed size and are merged
+in a fixed order, so that repeated passes give equal results. The function of a pass is a task as
+well: it is sent once, and made again if its worker is lost. Uses the active client, or else the
+scheduler that Dask is configured for, and starts none. Only `arrays` may import Dask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..messages import warn
+from .blocks import RowBlocks, Sums, add_up, join_rows
+from .row_collections import Part, check_columns, is_dask, refuse_column
+from .threads import one_thread, row_blocks
+
+#: Results that are merged at a time.
+_FAN_IN = 8
+#: How often a pass is repeated after workers were lost.
+_ATTEMPTS = 3
+#: Longest time of a pass, unless Dask's configuration has another under ``lapwing.timeout``.
+_TIMEOUT = "1 hour"
+
+
+def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...] | None, Any, Any]:
+    """Return the partitions of a collection, and the names, labels and weights beside them.
+
+    Labels and weights that are Dask collections or columns are in the partitions; others are
+    returned as they are.
+    """
+    from dask import delayed
+
+    names = None
+    if hasattr(X, "columns"):
+        given = [name for name in (y, weights) if isinstance(name, str)]
+        check_columns(X.columns, given, "the Dask dataframe")
+        columns = [name for name in X.columns if name not in given]
+        _check_types(X._meta[columns])
+        names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
+        y, weights = (X[one] if isinstance(one, str) else one for one in (y, weights))
+        X = X[columns]
+    rows, sizes = _partitions(X), _sizes(X)
+    beside = [_aligned(one, X, len(rows)) for one in (y, weights)]
+    make = delayed(_part, pure=False)
+    parts = tuple(make(*part) for part in zip(rows, *beside, strict=True))
+    y, weights = (None if is_dask(one) else one for one in (y, weights))
+    n_rows = 0 if sizes is None else sum(sizes)
+    return DaskBlocks(_no_reading, n_rows, sizes=sizes, parts=parts), names, y, weights
+
+
+def _no_reading() -> list[Any]:
+    raise RuntimeError("partitions of a Dask collection are not read in this process")
+
+
+def _check_types(meta: Any) -> None:
+    for name, found in meta.dtypes.items():
+        if getattr(found, "kind", "O") not in "biufc" or str(found) == "category":
+            refuse_column(name, found, "the Dask dataframe")
+
+
+def _partitions(X: Any) -> list[Any]:
+    """Return delayed partitions, each with all columns of some rows."""
+    if hasattr(X, "columns") or hasattr(X, "to_frame"):
+        return list(X.to_delayed())
+    if X.ndim == 2 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    if X.ndim == 2 and np.isnan(X.shape[1]):
+        raise ValueError(
+            "the number of columns of the Dask array is not known: call X.compute_chunk_sizes()"
+        )
+    if X.ndim > 2:
+        raise ValueError(f"X must have rows and columns, got {X.ndim} dimensions")
+    return X.to_delayed().ravel().tolist()
+
+
+def _sizes(X: Any) -> tuple[int, ...] | None:
+    """Return the rows of each partition, where they are known."""
+    chunks = getattr(X, "chunks", None)
+    if not chunks or np.isnan(chunks[0]).any():
+        return None
+    return tuple(int(size) for size in chunks[0])
+
+
+def _aligned(values: Any, X: Any, n_partitions: int) -> list[Any]:
+    """Return delayed labels or weights of each partition; None where they are no collection."""
+    if not is_dask(values):
+        return [None] * n_partitions
+    sizes, own = _sizes(X), _sizes(values)
+    if sizes is not None and own is not None and sizes != own and sum(sizes) == sum(own):
+        values = values.rechunk({0: sizes})
+    found = _partitions(values)
+    if len(found) != n_partitions:
+        raise ValueError(
+            f"X has {n_partitions} partitions, and its labels or weights have {len(found)}: give "
+            "both the same partitions, for instance as columns of one dataframe"
+        )
+    return found
+
+
+def _part(X: Any, y: Any, weights: Any) -> Part:
+    return Part(X, y, weights)
+
+
+@dataclass(frozen=True)
+class DaskBlocks(RowBlocks):
+    """The rows of a Dask collection; its blocks are partitions.
+
+    Attributes
+    ----------
+    parts : tuple of Delayed
+        The partitions, each a `Part`.
+    """
+
+    parts: tuple[Any, ...] = ()
+
+    def each(self, title: str, function: Callable[[int, Any], Any]) -> list[Any]:
+        """Return ``function(number, block)`` of every partition."""
+        return self._each(title, function, list(enumerate(self.parts)))
+
+    def sum(
+        self,
+        title: str,
+        start: Callable[[], Sums],
+        add: Callable[[Sums, Any], None],
+        tile: int,
+        merge: Callable[[Sums, Sums], None] = add_up,
+    ) -> Sums:
+        """Return sums over all rows; see `RowBlocks.sum`."""
+        from dask import delayed
+
+        functions = delayed((start, add, self.convert, merge), traverse=False, pure=False)
+        one, join = delayed(_sum_part, pure=False), delayed(_merge_sums, pure=False)
+        level = [one(part, functions, tile) for part in self.parts]
+        while len(level) > 1:
+            groups = row_blocks(len(level), _FAN_IN)
+            level = [join(level[group], functions) for group in groups]
+        return self._compute(title, level[0]) if level else start()
+
+    def map(
+        self,
+        title: str,
+        function: Callable[[Any], np.ndarray],
+        tile: int | None,
+        *,
+        like: np.ndarray | None = None,
+        given: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Any:
+        """Return a lazy array of the values; see `RowBlocks.map`. ``like`` is required."""
+        import dask.array as da
+        from dask import delayed
+
+        assert like is not None
+        functions = delayed((function, self.convert, like), traverse=False, pure=False)
+        one, found = delayed(_map_part, pure=False), []
+        sizes = [np.nan] * len(self.parts) if self.sizes is None else list(self.sizes)
+        ends = np.cumsum([0, *sizes])
+        for number, part in enumerate(self.parts):
+            known = None
+            if given is not None:
+                here = slice(*np.searchsorted(given[0], ends[number : number + 2]))
+                known = given[0][here] - int(ends[number]), given[1][here]
+            values = one(part, functions, tile, known)
+            shape = (sizes[number], *like.shape[1:])
+            found.append(da.from_delayed(values, shape, dtype=like.dtype, meta=like))
+        return da.concatenate(found, allow_unknown_chunksizes=True)
+
+    def take(self, index: np.ndarray) -> Any:
+        """Return the rows with these indices, which must be in ascending order."""
+        assert self.sizes is not None
+        ends, convert, wanted = np.cumsum([0, *self.sizes]), self.convert, []
+        for number, part in enumerate(self.parts):
+            here = index[slice(*np.searchsorted(index, ends[number : number + 2]))]
+            if len(here) or number == 0:  # the columns of no rows
+                wanted.append((here - ends[number], part))
+        return join_rows(self._each("rows", lambda at, part: convert(part)[at], wanted))
+
+    def _each(
+        self, title: str, function: Callable[[Any, Any], Any], wanted: list[tuple[Any, Any]]
+    ) -> list[Any]:
+        from dask import delayed
+
+        shipped = delayed(function, traverse=False, pure=False)
+        one, join = delayed(_call, pure=False), delayed(list, pure=False)
+        return self._compute(title, join([one(shipped, *pair) for pair in wanted]))
+
+    def _compute(self, title: str, result: Any) -> Any:
+        """Return a result; a pass whose workers were lost is repeated."""
+        if self.progress is not None:
+            self.progress(title, 0, 1)
+        found = _compute(title, result, len(self.parts))
+        if self.progress is not None:
+            self.progress(title, 1, 1)
+        return found
+
+
+# ---------------------------------------------------------------- tasks
+
+
+def _call(function: Callable[[Any, Any], Any], at: Any, part: Any) -> Any:
+    with one_thread():
+        return function(at, part)
+
+
+def _sum_part(part: Any, functions: tuple, tile: int) -> Sums:
+    start, add, convert, _ = functions
+    with one_thread():
+        rows, sums = convert(part), start()
+        for inner in row_blocks(rows.shape[0], tile):
+            add(sums, rows[inner])
+        return sums
+
+
+def _merge_sums(parts: list[Sums], functions: tuple) -> Sums:
+    total = [array.copy() for array in parts[0]]
+    for sums in parts[1:]:
+        functions[-1](total, sums)
+    return total
+
+
+def _map_part(part: Any, functions: tuple, tile: int | None, known: Any) -> np.ndarray:
+    function, convert, like = functions
+    with one_thread():
+        rows = convert(part)
+        n = rows.shape[0]
+        tiles = [] if n == 0 else [slice(None)] if tile is None else row_blocks(n, tile)
+        parts = [function(rows if tile is None else rows[inner]) for inner in tiles]
+        values = np.concatenate([like, *parts])
+        if known is not None:
+            values[known[0]] = known[1]
+        return values
+
+
+# ---------------------------------------------------------------- the scheduler
+
+
+def _active_client() -> Any:
+    """Return the client that Dask would use now, or None."""
+    from dask.base import get_scheduler
+
+    try:
+        from distributed import Client
+    except ImportError:
+        return None
+    scheduler = getattr(get_scheduler(), "__self__", None)
+    return scheduler if isinstance(scheduler, Client) else None
+
+
+def _compute(title: str, result: Any, n_partitions: int) -> Any:
+    client = _active_client()
+    if client is None:
+        return result.compute()
+    import dask
+    from dask.utils import parse_timedelta
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+    from distributed.comm import CommClosedError
+
+    lost = CancelledError, FutureCancelledError, KilledWorker, CommClosedError
+    limit = dask.config.get("lapwing.timeout", _TIMEOUT)
+    for attempt in range(1, _ATTEMPTS + 1):
+        future = client.compute(result)
+        try:
+            return future.result(timeout=parse_timedelta(limit))
+        except TimeoutError:
+            raise TimeoutError(
+                f"the pass {title!r} over {n_partitions} partitions has not ended after {limit}: "
+                "look at the dashboard of Dask for what its workers wait for, or allow more time, "
+                'dask.config.set({"lapwing.timeout": "4 hours"})'
+            ) from None
+        except lost as error:
+            if attempt == _ATTEMPTS:
+                raise
+            warn(f"workers were lost during {title!r}, which is repeated: {error}")
+        finally:
+            future.cancel()
+    raise AssertionError("unreachable")

@@ -1,0 +1,266 @@
+"""Collections of rows that are not one array in memory: blocks, files, stored arrays and Dask.
+
+`open_rows` recognises them and gives their blocks, each with its labels and weights where the
+collection holds these as well. Knows neither models nor what labels mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .blocks import RowBlocks
+from .files import is_table_files, open_files
+
+#: Memory of a block of a stored array.
+_BLOCK_BYTES = 32_000_000
+
+
+class Part(NamedTuple):
+    """A block of rows, with what the collection holds beside them.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or table
+        The rows.
+    y, weights : array or None
+        Their labels and weights; None where the collection does not hold them.
+    """
+
+    X: Any
+    y: Any = None
+    weights: Any = None
+
+
+@dataclass(frozen=True)
+class RowCollection:
+    """Rows that are read in blocks.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+        Reads the blocks, each a `Part`.
+    names : tuple of str or None
+        Names of the columns, where they are known before a block is read.
+    y, weights : object
+        Labels and weights of all rows that are not in the parts, as they were given.
+    unit : str
+        What messages call a block.
+    """
+
+    blocks: RowBlocks
+    names: tuple[str, ...] | None = None
+    y: Any = None
+    weights: Any = None
+    unit: str = "block"
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether this is a Dask collection; Dask is not imported."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__")
+
+
+def open_rows(
+    X: Any,
+    y: Any = None,
+    weights: Any = None,
+    *,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+) -> RowCollection | None:
+    """Return rows in blocks; None for rows in memory.
+
+    Parameters
+    ----------
+    X : object
+        A Dask array or dataframe; the name of a file or folder, a list of names, a pyarrow dataset
+        or table; a list of blocks, or a function that returns them; or an object with ``shape`` and
+        slices of rows, such as an array of zarr or h5py. A block is an array, a sparse matrix or a
+        table, or a pair (X, y).
+    y, weights : object
+        Labels and weights of the rows: arrays, names of columns, or Dask collections with the
+        partitions of X.
+    only : sequence of str, optional
+        Columns of files that are read, in this order; by default all.
+    without : sequence of str
+        Columns that are left out where they exist.
+    """
+    if is_dask(X):
+        from .dask_blocks import dask_parts
+
+        X = without_columns(X, without)
+        return RowCollection(*dask_parts(X, y, weights), unit="partition")
+    if is_dask(y) or is_dask(weights):
+        raise TypeError(
+            "y or sample_weight is a Dask collection and X is not: pass X as one with the same "
+            "partitions, or compute() them"
+        )
+    if is_table_files(X):
+        return _table_rows(X, y, weights, only, without)
+    if callable(X) or _is_block_list(X):
+        _refuse_names(y, weights, "blocks")
+        return RowCollection(RowBlocks(partial(_read_blocks, X)), None, y, weights)
+    if _is_stored_array(X):
+        _refuse_names(y, weights, "an array")
+        return RowCollection(RowBlocks(partial(_read_slices, X)), None, y, weights)
+    if isinstance(X, Iterator):
+        raise TypeError(
+            "X is an iterator, which can be read only once, and rows are read several times: pass "
+            "a function that returns a new iterator at each call"
+        )
+    return None
+
+
+def without_columns(X: Any, names: Sequence[str]) -> Any:
+    """Return a table without these columns; anything else as it is."""
+    columns = list(getattr(X, "columns", ()))
+    kept = [name for name in columns if name not in names]
+    return X if len(kept) == len(columns) else X[kept]
+
+
+def split_columns(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Return a table in memory without the columns of labels and weights, and these columns."""
+    names = [name for name in (y, weights) if isinstance(name, str)]
+    if not names:
+        return X, y, weights
+    if not hasattr(X, "columns"):
+        _refuse_names(y, weights, f"of type {type(X).__name__}")
+    check_columns(X.columns, names, "X")
+    beside = [X[one] if isinstance(one, str) else one for one in (y, weights)]
+    return without_columns(X, names), *beside
+
+
+def _refuse_names(y: Any, weights: Any, what: str) -> None:
+    for name in (y, weights):
+        if isinstance(name, str):
+            raise TypeError(
+                f"{name!r} cannot be the name of a column, since X is {what}: pass one value per "
+                "row as an array"
+            )
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def _is_2d(X: Any) -> bool:
+    return len(getattr(X, "shape", ())) == 2
+
+
+def _is_pair(block: Any) -> bool:
+    return isinstance(block, tuple) and len(block) == 2 and not isinstance(block, Part)
+
+
+def _is_block_list(X: Any) -> bool:
+    if not isinstance(X, (list, tuple)) or len(X) == 0:
+        return False
+    return all(_is_2d(block[0] if _is_pair(block) else block) for block in X)
+
+
+def _read_blocks(blocks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Iterator[Part]:
+    """Yield the blocks of a list, or those that a function returns."""
+    found = blocks() if callable(blocks) else blocks
+    if not isinstance(found, Iterable):
+        raise TypeError(
+            f"X is a function that returns {type(found).__name__}: it must return an iterator over "
+            "blocks of rows, or over pairs (X, y)"
+        )
+    for number, block in enumerate(found):
+        part = Part(*block) if _is_pair(block) else Part(block)
+        if not _is_2d(part.X):
+            raise TypeError(
+                f"block {number} must hold rows as an array, sparse matrix or table, or be a pair "
+                f"(X, y) of them and their labels, got {type(block).__name__}"
+            )
+        yield part
+
+
+# ---------------------------------------------------------------- stored arrays
+
+
+def _is_stored_array(X: Any) -> bool:
+    """Return whether this is an array in a file, such as those of zarr and h5py."""
+    if isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns"):
+        return False
+    return _is_2d(X) and isinstance(getattr(X, "dtype", None), np.dtype) and hasattr(X, "chunks")
+
+
+def _read_slices(X: Any) -> Iterator[Part]:
+    """Yield slices of rows, of whole chunks of the stored array."""
+    n, d = X.shape
+    chunk = X.chunks[0] if X.chunks else 1
+    rows = max(_BLOCK_BYTES // max(d * X.dtype.itemsize, 1), 1)
+    rows = max(rows - rows % chunk, chunk)
+    for first in range(0, n, rows):
+        yield Part(np.asarray(X[first : first + rows]))
+
+
+# ---------------------------------------------------------------- files
+
+
+def _table_rows(
+    source: Any, y: Any, weights: Any, only: Sequence[str] | None, without: Sequence[str]
+) -> RowCollection:
+    """Return the rows of files, whose columns must hold numbers."""
+    files = open_files(source)
+    given = [name for name in (y, weights) if isinstance(name, str)]
+    check_columns(files.columns, [*given, *(only or ())], files.name)
+    left_out = {*given, *without}
+    names = tuple(name for name in (only or files.columns) if name not in left_out)
+    _check_numbers(files, names)
+    columns = [*names, *given]
+
+    def read() -> Iterator[Part]:
+        for batch in files.batches(columns):
+            beside = [_column(batch, one) if isinstance(one, str) else None for one in (y, weights)]
+            yield Part(_matrix(batch, len(names)), *beside)
+
+    rest = [None if isinstance(one, str) else one for one in (y, weights)]
+    return RowCollection(RowBlocks(read), names, rest[0], rest[1])
+
+
+def check_columns(columns: Iterable[str], names: Iterable[str], source: str) -> None:
+    """Refuse names of labels or weights that no column has."""
+    known = list(columns)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(map(repr, known[:20])) + (", …" if len(known) > 20 else "")
+            raise ValueError(f"{source} has no column {name!r}: it has {listed}")
+
+
+def _check_numbers(files: Any, names: tuple[str, ...]) -> None:
+    import pyarrow as pa
+
+    types = pa.types
+    for name in names:
+        found = files.schema.field(name).type
+        if not (types.is_integer(found) or types.is_floating(found) or types.is_boolean(found)):
+            refuse_column(name, found, files.name)
+
+
+def refuse_column(name: Any, found: Any, source: str) -> None:
+    """Raise the error for a column that does not hold numbers."""
+    raise ValueError(
+        f"column {name!r} of {source} holds {found}, and rows must be numbers: encode it, or leave "
+        "it out. The command `lapwing fit` encodes categories, texts and dates"
+    )
+
+
+def _column(batch: Any, name: str) -> np.ndarray:
+    """Return labels or weights, missing ones as None or NaN."""
+    return batch.column(name).to_numpy(zero_copy_only=False)
+
+
+def _matrix(batch: Any, n_columns: int) -> np.ndarray:
+    """Return the first columns of a record batch as rows; missing cells become NaN."""
+    columns = [batch.column(i).to_numpy(zero_copy_only=False) for i in range(n_columns)]
+    numbers = [c.astype(np.float64) if c.dtype.kind in "Ob" else c for c in columns]
+    found = np.result_type(*numbers) if numbers else np.dtype(np.float64)
+    X = np.empty((batch.num_rows, n_columns), dtype=found)
+    for j, column in enumerate(numbers):
+        X[:, j] = column
+    return X
