@@ -1,6 +1,5 @@
 """Rows in blocks: sums, maps and single rows equal those of one array, however they are divided."""
 
-import tempfile
 import threading
 from itertools import pairwise
 
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.arrays.blocks import RowBlocks, canonical_rows, open_stream
+from lapwing.arrays.blocks import RowBlocks, canonical_rows, plain_rows
 
 N, D = 23, 3
 X = np.random.default_rng(0).normal(size=(N, D))
@@ -20,13 +19,6 @@ X = np.random.default_rng(0).normal(size=(N, D))
 def threads(request, monkeypatch):
     monkeypatch.setenv("LAPWING_NUM_THREADS", request.param)
     return int(request.param)
-
-
-@pytest.fixture
-def spool(tmp_path, monkeypatch):
-    """The folder in which temporary folders are made."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
 
 
 def memory_map(folder):
@@ -202,108 +194,58 @@ def test_errors_of_the_blocks_are_raised_again():
             call(RowBlocks(read, N))
 
 
-# ---------------------------------------------------------------- streams
+# ---------------------------------------------------------------- blocks that are converted
 
 
-def pairs(rows=X):
-    labels = np.arange(N)
-    return [(rows[:8], labels[:8]), (rows[8:8], None), (rows[8:], labels[8:])]
+def test_blocks_are_converted_where_they_are_used():
+    blocks = [{"rows": X[:8]}, {"rows": X[8:]}]
+    rows = RowBlocks(lambda: blocks, N, convert=lambda block: block["rows"])
+    assert_all_rows(rows, 5)
+    seen = rows.each("reading", lambda number, block: (number, block["rows"].shape))
+    assert seen == [(0, (8, D)), (1, (N - 8, D))]
 
 
-def unchecked(number, pair):
-    return pair
+def test_minima_instead_of_sums(threads):
+    def add(lowest, part):
+        np.minimum(lowest[0], part.min(axis=0), out=lowest[0])
+
+    def merge(lowest, other):
+        np.minimum(lowest[0], other[0], out=lowest[0])
+
+    rows = RowBlocks(lambda: cut(X, [7, 15]), N)
+    [lowest] = rows.sum("minima", lambda: [np.full(D, np.inf)], add, 4, merge)
+    np.testing.assert_array_equal(lowest, X.min(axis=0))
 
 
-def assert_blocks(found, expected):
-    found = list(found)
-    assert len(found) == len(expected)
-    for one, (other, _) in zip(found, expected, strict=True):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(dense(one), dense(other))
+@pytest.mark.parametrize("tile", [None, 4, 100])
+def test_known_values_replace_those_of_the_function(tile):
+    rows = RowBlocks(lambda: [X[:0], *cut(X, [7, 15])], N)
+    given = np.array([0, 8, 22]), np.array([1.0, 2.0, 3.0])
+    found = rows.map("values", lambda A: A[:, 0], tile, like=np.zeros(0), given=given)
+    expected = X[:, 0].copy()
+    expected[given[0]] = given[1]
+    np.testing.assert_array_equal(found, expected)
 
 
-def test_lists_and_functions_are_read_as_they_are(spool):
-    blocks = pairs()
-    for given_blocks in (blocks, tuple(blocks), lambda: iter(blocks)):
-        with open_stream(given_blocks, unchecked) as stream:
-            for _ in range(3):
-                assert all(x is pair[0] for x, pair in zip(stream.read(), blocks, strict=True))
-            assert [list(folder.iterdir()) for folder in spool.iterdir()] == [[]]
-            assert stream.n_rows == N
-            assert all(y is pair[1] for y, pair in zip(stream.labels, blocks, strict=True))
+@pytest.mark.parametrize("later", [[], [X[:9]], [X[:8]], [X[:8], X[8:], X[:1]], [X[8:], X[:8]]])
+@pytest.mark.parametrize("method", ["sum", "map", "take"])
+def test_blocks_that_change_between_readings_are_refused(later, method):
+    rows = RowBlocks(lambda: later, N, sizes=(8, N - 8))
+    calls = {
+        "sum": lambda: rows.sum("sums", start, add, 4),
+        "map": lambda: rows.map("values", dense, 4),
+        "take": lambda: rows.take(np.arange(N)),
+    }
+    with pytest.raises(ValueError, match=r"block [012] was not the same when it was read again"):
+        calls[method]()
 
 
-@pytest.mark.parametrize(
-    "form",
-    [np.asarray, np.float32, lambda A: (10 * A).astype(np.uint8), sp.csr_matrix, sp.csr_array],
-    ids=["float64", "float32", "uint8", "csr_matrix", "csr_array"],
-)
-def test_a_generator_is_stored_in_a_temporary_folder(form, spool):
-    blocks = pairs(form(np.abs(X)))
-    with open_stream((block for block in blocks), unchecked) as stream:
-        assert len(list(spool.iterdir())) == 1
-        for _ in range(3):
-            assert_blocks(stream.read(), blocks)
-    assert list(spool.iterdir()) == []
-
-
-def test_rows_of_a_generator_are_on_disk_and_not_in_memory(spool):
-    with open_stream(iter(pairs()), unchecked) as stream:
-        for rows in stream.read():
-            assert isinstance(rows, np.memmap) or rows.shape[0] == 0
-
-
-def test_the_checked_block_is_stored(spool):
-    numbers = []
-
-    def check(number, pair):
-        numbers.append(number)
-        return 2.0 * pair[0], number
-
-    with open_stream(iter(pairs()), check) as stream:
-        assert_blocks(stream.read(), [(2.0 * rows, None) for rows, _ in pairs()])
-    assert stream.labels == numbers == [0, 1, 2]
-
-
-def test_the_folder_is_removed_after_an_error(spool):
-    def breaking():
-        yield pairs()[0]
-        raise OSError("the line is cut")
-
-    with pytest.raises(OSError, match="the line is cut"), open_stream(breaking(), unchecked):
-        pass
-    assert list(spool.iterdir()) == []
-    with pytest.raises(KeyError), open_stream(iter(pairs()), unchecked):
-        raise KeyError
-    assert list(spool.iterdir()) == []
-
-
-def test_tables_are_read_again_as_numbers():
-    frame = pytest.importorskip("pandas").DataFrame(X).astype(object)
-    with open_stream([(frame, None), (X.tolist(), None)], lambda i, pair: (X, None)) as stream:
-        for rows in stream.read():
-            assert rows.dtype == np.float64
-            np.testing.assert_array_equal(rows, X)
-
-
-@pytest.mark.parametrize("later", [[], [(X[:9], None)], [(X[:8], None)], [(X[:8, :1], None)]])
-def test_blocks_that_change_between_readings_are_refused(later):
-    first = [(X[:8], None), (X[8:], None)]
-    readings = iter([first, later])
-    with (
-        open_stream(lambda: next(readings), unchecked) as stream,
-        pytest.raises(ValueError, match=r"block [01] was not the same"),
-    ):
-        list(stream.read())
-
-
-@pytest.mark.parametrize("blocks", [3, None, 1.5])
-def test_objects_that_are_no_stream_are_refused(blocks):
-    with (
-        pytest.raises(TypeError, match=rf"list of pairs .*, got {type(blocks).__name__}$"),
-        open_stream(blocks, unchecked),
-    ):
-        pass
+@pytest.mark.parametrize("kind", ["float64", "float32", "object", "Float64"])
+def test_tables_become_numbers(kind):
+    frame = pytest.importorskip("pandas").DataFrame(X.astype(np.float32)).astype(kind)
+    found = plain_rows(frame)
+    assert found.dtype == (np.float32 if kind == "float32" else np.float64)
+    np.testing.assert_array_equal(found, X.astype(np.float32))
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])

@@ -275,7 +275,7 @@ def test_labels_are_not_added_with_a_bad_parameter(case):
     assert_same_outputs(model, case.fitted(), X)
 
 
-@each_case(lambda case: hasattr(case.estimator, "fit_blocks"), one_a_class=True)
+@each_case(lambda case: case.estimator._in_blocks, one_a_class=True)
 def test_blocks_are_not_read_with_a_bad_parameter(case):
     def blocks():
         raise AssertionError("read")

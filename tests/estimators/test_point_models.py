@@ -93,7 +93,10 @@ def test_states_hold_the_rows_of_prototype_models_and_pickles_do_not():
     assert model.to_state()["fitted"]["_kept"].X is X
     assert not hasattr(pickle.loads(pickle.dumps(model)), "_kept")
     blocks = PVMClassifier(n_prototypes=15).fit([(X, y)])
-    assert blocks.to_state()["fitted"]["_kept"] is None
+    state = blocks.to_state()["fitted"]
+    assert state["_kept"] is None
+    assert "_source" not in state
+    assert "_source" not in vars(pickle.loads(pickle.dumps(blocks)))
 
 
 def test_what_users_set_on_a_model_survives_a_fit():

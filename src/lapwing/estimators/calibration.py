@@ -87,7 +87,7 @@ def usual_temperature(values: np.ndarray) -> float:
     return float(1.0 / gap)
 
 
-def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> np.ndarray:
+def class_offsets(values: np.ndarray | None, targets: Targets, temperature: float) -> np.ndarray:
     """Return what is added to decision values so that mean probabilities are the expected shares.
 
     The mean is over the unlabelled rows, or over all rows if there are none. Zeros, where no shares
@@ -95,8 +95,8 @@ def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> n
 
     Parameters
     ----------
-    values : ndarray of shape (n, c)
-        Decision values of all training rows.
+    values : ndarray of shape (n, c) or None
+        Decision values of all training rows; None if no shares are expected.
     targets : Targets
         The labels, and the expected shares of the classes.
     temperature : float
@@ -108,6 +108,7 @@ def class_offsets(values: np.ndarray, targets: Targets, temperature: float) -> n
     """
     if targets.shares is None:
         return np.zeros(targets.n_columns)
+    assert values is not None
     labelled = targets.labelled
     return share_offsets(values if labelled.all() else values[~labelled], targets, temperature)
 

@@ -95,7 +95,6 @@ class Classifier(ClassifierMixin, Model):
         if offsets is None and solution.of_unlabelled is not None:
             offsets = share_offsets(solution.of_unlabelled, targets, attributes["temperature_"])
         elif offsets is None:
-            assert solution.values is not None
             offsets = class_offsets(solution.values, targets, attributes["temperature_"])
         if targets.shares is not None:
             solution = solution.shifted(offsets)

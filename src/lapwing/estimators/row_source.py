@@ -108,7 +108,7 @@ def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
                 f"{columns.n_features}: give all {unit}s the same columns"
             )
     index, labels = _labels(settings, collection, found, sizes)
-    weights = _weights(collection, found, index, n)
+    weights = _weights(collection, found, index, n) if len(index) else None
     units = units_of(settings, None, reduce(or_, [b.extent for b in found if b.extent is not None]))
     blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units))
     source = RowSource(blocks, max(block.row_size for block in found), index)

@@ -182,7 +182,9 @@ def given_rows(model: Any) -> Any:
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return one weight per row, zero or of a size with which solvers can compute."""
-    if sample_weight is not None and _are_zero(np.asarray(sample_weight)):
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    if _are_zero(np.asarray(sample_weight)):
         refuse_zero_weights()  # scikit-learn has a message of its own
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)

@@ -1,0 +1,169 @@
+"""Rows in any form give the model of the same rows in one array: blocks, stored arrays, tables."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import lapwing
+from helpers.in_blocks import MODELS, cut, data, same_model
+from lapwing import KNNGraph, LapRLSClassifier, LapSVC, PVMClassifier
+
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+class Stored:
+    """An array as zarr and h5py have them: shape, dtype, chunks and slices of rows."""
+
+    def __init__(self, X, chunks):
+        self.X, self.shape, self.dtype, self.chunks = X, X.shape, X.dtype, chunks
+        self.read = []
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        self.read.append(rows)
+        return self.X[rows]
+
+
+@every_model
+@pytest.mark.parametrize("ends", [[], [100], [0, 57, 57, 200, 299]])
+def test_blocks_with_labels_beside_them_or_inside(model, ends):
+    X, y = data(model)
+    plain = clone(model).fit(X, y)
+    blocks = cut(X, ends)
+    for form in (blocks, tuple(blocks), lambda: iter(blocks)):
+        same_model(clone(model).fit(form, y), plain, X)
+    pairs = list(zip(blocks, cut(y, ends), strict=True))
+    for form in (pairs, lambda: iter(pairs)):
+        same_model(clone(model).fit(form), plain, X)
+
+
+@every_model
+def test_stored_arrays_are_read_in_whole_chunks(model, monkeypatch):
+    X, y = data(model)
+    plain = clone(model).fit(X, y)
+    monkeypatch.setattr("lapwing.arrays.row_collections._BLOCK_BYTES", 8 * X.shape[1] * 70)
+    for chunks, length in (((32, 2), 64), ((100, 1), 100), (None, 70)):
+        stored = Stored(X, chunks)
+        found = clone(model).fit(stored, y)
+        same_model(found, plain, X)
+        assert all(rows.stop - rows.start == length for rows in stored.read)
+        np.testing.assert_array_equal(found.predict(stored), plain.predict(X))
+
+
+@every_model
+def test_labels_as_a_column(model):
+    X, y = data(model)
+    plain = clone(model).fit(X, y)
+    names = [f"column {i}" for i in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    frame.insert(1, "label", y)
+    weights = np.where(np.arange(len(y)) < 5, 2.0, 1.0)
+    weighted = clone(model).fit(X, y, weights)
+    found = clone(model).fit(frame, "label")
+    same_model(found, plain, X)
+    assert list(found.feature_names_in_) == names
+    # With the column of labels or without it.
+    np.testing.assert_array_equal(found.predict(frame), found.predict(frame[names]))
+    found = clone(model).fit(frame.assign(w=weights), "label", sample_weight="w")
+    same_model(found, weighted, X)
+    with pytest.raises(ValueError, match="X has no column 'lable'.*'label'"):
+        clone(model).fit(frame, "lable")
+    with pytest.raises(TypeError, match="'label' cannot be the name of a column"):
+        clone(model).fit(X, "label")
+
+
+@every_model
+def test_weights_of_blocks(model):
+    X, y = data(model)
+    weights = np.where(np.arange(len(y)) < 5, 3.0, 1.0)
+    plain = clone(model).fit(X, y, weights)
+    same_model(clone(model).fit(cut(X, [120]), y, weights), plain, X)
+    with pytest.raises(ValueError, match="X has 300 rows and sample_weight has shape"):
+        clone(model).fit(cut(X, [120]), y, weights[:9])
+    with pytest.raises(ValueError, match="not be negative"):
+        clone(model).fit(cut(X, [120]), y, -weights)
+
+
+@every_model
+def test_predictions_in_blocks(model):
+    X, y = data(model)
+    fitted = clone(model).fit(X, y)
+    for name in ("predict", "decision_function", "predict_proba"):
+        if not hasattr(fitted, name):
+            continue
+        expected = getattr(fitted, name)(X)
+        for form in (cut(X, [0, 100, 100]), lambda: iter(cut(X, [1]))):
+            found = getattr(fitted, name)(form)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@every_model
+def test_a_model_of_blocks_is_an_ordinary_one(model, tmp_path):
+    X, y = data(model)
+    fitted = clone(model).fit(cut(X, [120]), y)
+    assert fitted.transduction_.shape == y.shape
+    for again in (
+        pickle.loads(pickle.dumps(fitted)),
+        lapwing.load(lapwing.save(fitted, tmp_path / "model.lapwing") or tmp_path / "model.lapwing"),
+    ):
+        np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    never_asked = clone(model).fit(cut(X, [120]), y)
+    again = pickle.loads(pickle.dumps(never_asked))
+    with pytest.raises(AttributeError, match="not kept: predict these rows"):
+        again.transduction_  # noqa: B018
+    with pytest.raises(ValueError, match="fit again with the new labels"):
+        fitted.add_labels([50], y[:1])
+    # A later fit to rows in memory is as any other.
+    same_model(fitted.fit(X, y), clone(model).fit(X, y), X)
+    fitted.add_labels([50], y[:1])
+
+
+@every_model
+def test_a_failed_fit_changes_nothing(model):
+    X, y = data(model)
+    fitted = clone(model).fit(X, y)
+    before = fitted.predict(X)
+    broken = X.copy()
+    broken[250, 0] = np.nan
+    with pytest.raises(ValueError, match=r"block 1: .*NaN"):
+        fitted.fit(cut(broken, [120]), y)
+    np.testing.assert_array_equal(fitted.predict(X), before)
+
+
+def test_estimators_that_need_all_rows_gather_blocks():
+    X, y = data(PVMClassifier())
+    plain = LapRLSClassifier().fit(X, y)
+    found = LapRLSClassifier().fit(cut(X, [0, 120]), y)
+    np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
+    pairs = list(zip(cut(X, [120]), cut(y, [120]), strict=True))
+    found = LapRLSClassifier().fit(pairs)
+    np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
+    frames = [pd.DataFrame(block, columns=list("abcd")) for block in cut(X, [120])]
+    found = LapRLSClassifier().fit(frames, y)
+    assert list(found.feature_names_in_) == list("abcd")
+    found = LapRLSClassifier().fit(lambda: (sp.csr_matrix(block) for block in cut(X, [120])), y)
+    np.testing.assert_allclose(
+        found.decision_function(sp.csr_matrix(X)), plain.decision_function(X), atol=1e-7
+    )
+    with pytest.raises(MemoryError, match=r"reading the rows for LapSVC .*PVMClassifier"):
+        LapSVC(memory_limit="2kB").fit(cut(X, [120]), y)
+
+
+def test_dask_is_not_gathered_silently():
+    da = pytest.importorskip("dask.array")
+    X, y = data(PVMClassifier())
+    lazy = da.from_array(X, chunks=(100, -1))
+    with pytest.raises(TypeError, match=r"LapSVC needs all rows in memory.*PVMClassifier"):
+        LapSVC().fit(lazy, y)
+    with pytest.raises(TypeError, match="Dask collection"):
+        KNNGraph().fit(lazy)
+    with pytest.raises(TypeError, match="y or sample_weight is a Dask collection and X is not"):
+        PVMClassifier().fit(X, da.from_array(y))
+    fitted = PVMClassifier(n_prototypes=20).fit(X, y)
+    with pytest.raises(TypeError, match="Dask collection"):
+        fitted.score(lazy, y)

@@ -1,0 +1,50 @@
+"""Estimators that read rows in blocks, and what is the same whatever the form of the rows."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from lapwing import PVMClassifier, PVMRegressor
+
+#: One of each kind, by name.
+MODELS = {
+    "PVMClassifier": PVMClassifier(n_prototypes=20),
+    "PVMClassifier hinge": PVMClassifier("hinge", n_prototypes=20, class_shares="labels"),
+    "PVMRegressor": PVMRegressor(n_prototypes=20),
+}
+
+
+def data(model, n=300):
+    """Rows of two or three overlapping groups, with labels or quantities for a few of them."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    X = rng.normal(size=(n, 4)) + 2.5 * truth[:, None] * [1.0, 0.0, 1.0, 0.5]
+    order = rng.permutation(n)
+    X, truth = X[order], truth[order]
+    few = rng.choice(n, 18, replace=False)
+    if hasattr(model, "predict_proba"):
+        y = np.full(n, -1)
+        y[few] = truth[few]
+    else:
+        y = np.full(n, np.nan)
+        y[few] = X[few] @ [1.0, -0.5, 0.25, 0.0]
+    return X, y
+
+
+def cut(rows, ends):
+    """Blocks that end at these row numbers."""
+    ends = [0, *sorted(ends), len(rows)]
+    return [rows[first:last] for first, last in pairwise(ends)]
+
+
+def same_model(found, plain, X):
+    """Same coefficients to 1e-10, same decisions."""
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        found.predictor_.values(X), plain.predictor_.values(X), rtol=0, atol=1e-10
+    )
+    predicted = found.predict(X), plain.predict(X)
+    transduced = np.asarray(found.transduction_), plain.transduction_
+    for one, other in (predicted, transduced):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
