@@ -9,7 +9,7 @@ from sklearn.datasets import make_moons
 import lapwing
 from helpers.contributing import SOURCE, AnchorSVC
 from helpers.data import blobs, moons
-from lapwing.graphs.anchors import reduced_laplacian
+from lapwing.graphs.anchors import AnchorSums
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_it_minimises_its_objective():
     X, y, _ = moons(80, 10)
     model = AnchorSVC(12, reg_manifold=0.5).fit(X, y)
     Z = model.graph_(X).toarray()
-    penalty = 0.5 * reduced_laplacian(model.graph_(X)) + 1e-6 * np.eye(Z.shape[1])
+    penalty = 0.5 * AnchorSums.of_weights(model.graph_(X)).laplacian + 1e-6 * np.eye(Z.shape[1])
     labelled, signs = y >= 0, np.where(y[y >= 0] == 1, 1.0, -1.0)
 
     def objective(a):

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from helpers.pvm import MODELS, blobs, cut, decide, every_model
 from lapwing import PVMClassifier
-from lapwing.estimators import pvm
+from lapwing.estimators import pvm, row_source
 from lapwing.spaces import prototypes
 
 # ---------------------------------------------------------------- tiles, threads, blocks
@@ -48,7 +48,7 @@ def test_any_cut_gives_the_model_of_all_rows(model, ends, bare, sample):
     if bare:
         blocks = [(A, None if (b == -1).all() else b) for A, b in blocks]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pvm, "kmeans_rows", lambda k: sample)
+        patch.setattr(row_source, "kmeans_rows", lambda k: sample)
         plain = clone(model).fit(X, y)
         for form in (blocks, lambda: iter(blocks)):
             other = clone(model).fit(form)
@@ -64,7 +64,7 @@ def test_any_cut_gives_the_model_of_all_rows(model, ends, bare, sample):
 def test_a_sample_is_drawn_where_rows_are_many(monkeypatch):
     X, y, _ = blobs(n=500)
     full = PVMClassifier(n_prototypes=10).fit(X, y)
-    monkeypatch.setattr(pvm, "kmeans_rows", lambda k: 8 * k)
+    monkeypatch.setattr(row_source, "kmeans_rows", lambda k: 8 * k)
     seen = []
     plain = pvm.kmeans_landmarks
     monkeypatch.setattr(
@@ -81,7 +81,7 @@ def test_a_sample_is_drawn_where_rows_are_many(monkeypatch):
 
 def test_a_labelled_row_counts_for_so_many_rows(monkeypatch):
     X, y, _ = blobs(n=500)
-    monkeypatch.setattr(pvm, "kmeans_rows", lambda k: 100)
+    monkeypatch.setattr(row_source, "kmeans_rows", lambda k: 100)
     seen = []
     plain = pvm.kmeans_landmarks
     monkeypatch.setattr(
@@ -189,7 +189,7 @@ def test_rows_are_not_changed():
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint8])
 def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
-    monkeypatch.setattr(pvm, "kmeans_rows", lambda k: 1000)
+    monkeypatch.setattr(row_source, "kmeans_rows", lambda k: 1000)
     monkeypatch.setenv("LAPWING_NUM_THREADS", "1")  # or the peak depends on which tiles overlap
     rng = np.random.default_rng(0)
     X = rng.integers(0, 100, size=(60_000, 64)).astype(kind)

@@ -306,7 +306,7 @@ def test_bad_blocks_are_refused():
         with pytest.raises(TypeError, match="X is a function that returns int"):
             model.fit(lambda: 7, None if labels is None else y)
     for once in (iter([(X, y)]), (block for block in [(X, y)])):
-        with pytest.raises(TypeError, match="can be read only once.*pass a function"):
+        with pytest.raises(TypeError, match=r"can be read only once.*pass a function"):
             model.fit(once)
     with pytest.raises(ValueError, match="labels are given twice"):
         model.fit([(X, y)], y)

@@ -7,7 +7,7 @@ from sklearn.datasets import make_moons
 
 from helpers.pvm import blobs, decide, dense_terms, every_choice, every_loss, every_model
 from lapwing import PVMClassifier
-from lapwing.estimators import pvm
+from lapwing.estimators import row_source
 
 
 def test_scale_is_the_sum_of_degrees_over_that_of_weights():
@@ -99,7 +99,7 @@ def test_more_weight_brings_prototypes_to_labelled_rows(monkeypatch):
         assert distances[0] > distances[1] > distances[2]
         assert distances[2] < 0.5 * distances[0]  # k-means of some versions merges two of them
         # And once more with a sample that does not hold all labelled rows.
-        monkeypatch.setattr(pvm, "kmeans_rows", lambda k: 100)
+        monkeypatch.setattr(row_source, "kmeans_rows", lambda k: 100)
 
 
 def test_separate_landmarks():

@@ -45,6 +45,8 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
         names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
         y, weights = (X[one] if isinstance(one, str) else one for one in (y, weights))
         X = X[columns]
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns, and has {X.ndim} dimensions")
     rows, sizes = _partitions(X), _sizes(X)
     beside = [_aligned(one, X, len(rows)) for one in (y, weights)]
     make = delayed(_part, pure=False)
@@ -68,14 +70,12 @@ def _partitions(X: Any) -> list[Any]:
     """Return delayed partitions, each with all columns of some rows."""
     if hasattr(X, "columns") or hasattr(X, "to_frame"):
         return list(X.to_delayed())
-    if X.ndim == 2 and X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
     if X.ndim == 2 and np.isnan(X.shape[1]):
         raise ValueError(
             "the number of columns of the Dask array is not known: call X.compute_chunk_sizes()"
         )
-    if X.ndim > 2:
-        raise ValueError(f"X must have rows and columns, got {X.ndim} dimensions")
+    if X.ndim == 2 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
     return X.to_delayed().ravel().tolist()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,15 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__")
 
 
+def refuse_dask(X: Any, what: str) -> None:
+    """Refuse a Dask collection, which scikit-learn would gather silently."""
+    if is_dask(X):
+        raise TypeError(
+            f"{what} needs all rows in memory, and X is a Dask collection: pass X.compute() if it "
+            "fits there"
+        )
+
+
 def open_rows(
     X: Any,
     y: Any = None,
@@ -108,6 +118,11 @@ def open_rows(
     if _is_stored_array(X):
         _refuse_names(y, weights, "an array")
         return RowCollection(RowBlocks(partial(_read_slices, X)), None, y, weights)
+    if isinstance(X, (str, Path)):
+        raise ValueError(
+            f"{str(X)!r} is neither a folder nor a file of a known format: give .parquet, "
+            ".feather, .arrow, .csv, .tsv or .txt, or a folder of such files"
+        )
     if isinstance(X, Iterator):
         raise TypeError(
             "X is an iterator, which can be read only once, and rows are read several times: pass "
@@ -208,16 +223,18 @@ def _table_rows(
     """Return the rows of files, whose columns must hold numbers."""
     files = open_files(source)
     given = [name for name in (y, weights) if isinstance(name, str)]
-    check_columns(files.columns, [*given, *(only or ())], files.name)
+    wanted = files.columns if only is None else only
+    check_columns(files.columns, [*given, *wanted], files.name)
     left_out = {*given, *without}
-    names = tuple(name for name in (only or files.columns) if name not in left_out)
+    names = tuple(name for name in wanted if name not in left_out)
     _check_numbers(files, names)
-    columns = [*names, *given]
+    columns, weighted = [*names, *given], isinstance(weights, str)
 
     def read() -> Iterator[Part]:
         for batch in files.batches(columns):
-            beside = [_column(batch, one) if isinstance(one, str) else None for one in (y, weights)]
-            yield Part(_matrix(batch, len(names)), *beside)
+            labels = _labels(batch.column(y), files.is_text) if isinstance(y, str) else None
+            own = batch.column(weights).to_numpy(zero_copy_only=False) if weighted else None
+            yield Part(_matrix(batch, len(names)), labels, own)
 
     rest = [None if isinstance(one, str) else one for one in (y, weights)]
     return RowCollection(RowBlocks(read), names, rest[0], rest[1])
@@ -250,9 +267,24 @@ def refuse_column(name: Any, found: Any, source: str) -> None:
     )
 
 
-def _column(batch: Any, name: str) -> np.ndarray:
-    """Return labels or weights, missing ones as None or NaN."""
-    return batch.column(name).to_numpy(zero_copy_only=False)
+def _labels(column: Any, from_text: bool) -> np.ndarray:
+    """Return labels, missing ones as None or NaN; whole numbers stay whole where some are missing.
+
+    In text files all numbers are floats at first.
+    """
+    import pyarrow as pa
+
+    if from_text and pa.types.is_floating(column.type):
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid:  # fractions
+            return column.to_numpy(zero_copy_only=False)
+    if column.null_count == 0 or not pa.types.is_integer(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    labels = np.full(len(column), None)
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    labels[known] = column.drop_null().to_numpy()
+    return labels
 
 
 def _matrix(batch: Any, n_columns: int) -> np.ndarray:

@@ -9,17 +9,18 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from ..graphs.anchors import WEIGHTS, AnchorGraph, anchor_components, reduced_laplacian
+from ..graphs.anchors import WEIGHTS, AnchorGraph, AnchorSums, first_anchors
 from ..plan.points import plan_anchors
 from ..solvers.smoother import fit_smoother
 from ..spaces.kmeans import kmeans_landmarks
 from ..spaces.predictors import AnchorMixture
 from .calibration import one_column
 from .class_mass import check_prior, class_scales
-from .graph_choice import label_reach
+from .graph_choice import warn_unreached
 from .model import Classifier
 from .parameters import check_positive, draw_seed, one_of
-from .rows import Rows
+from .row_source import kmeans_sample, source_of, with_share_values
+from .rows import Rows, RowSource
 from .run import Solution, direct_result
 from .targets import Targets
 
@@ -93,7 +94,7 @@ class AnchorGraphClassifier(Classifier):
     class_mass_ : ndarray of shape (n_classes,)
         λ/n, the share of each class in the values of all rows.
     label_reach_ : ndarray of bool, shape (n,)
-        Whether a label can reach the row through the graph.
+        Whether a label can reach the row through the graph; only for rows in memory.
     temperature_ : float
         Factor of the decision values in `predict_proba`.
     class_offsets_ : ndarray of shape (n_columns,)
@@ -137,54 +138,102 @@ class AnchorGraphClassifier(Classifier):
     class_shares: Any = None
     random_state: Any = 0
 
+    _in_blocks = True
     _checks = {"reg_manifold": check_positive, "weights": one_of(*WEIGHTS)}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_prior(self.class_prior, targets)
-        started, passes = time.perf_counter(), 0 if refit else 1
-        graph, Z = (self.graph_, self._Z) if refit else self._join_rows(rows.X)
-        component = anchor_components(Z)[Z.indices[Z.indptr[:-1]]]
-        reach = label_reach(
-            component,
-            targets.index,
-            "their values are zero and their classes mean nothing",
-            "raise n_neighbors or lower n_anchors",
-        )
-        penalty = self.reg_manifold * reduced_laplacian(Z)
-        smoother = fit_smoother(Z[targets.index], targets.one_hot, targets.weights, penalty)
-        n, load = Z.shape[0], np.asarray(Z.sum(axis=0)).ravel()
-        mass = load @ smoother.coef
+        started, seed = time.perf_counter(), draw_seed(self.random_state)
+        source = source_of(self, rows)
+        joined = self._joined(rows, source, targets, seed, refit)
+        graph, Z, sums, n = joined.graph, joined.Z, joined.sums, source.blocks.n_rows
+        reached = self._reached(joined)
+        penalty = self.reg_manifold * sums.laplacian
+        smoother = fit_smoother(joined.Z_l, targets.one_hot, targets.weights, penalty)
+        mass = sums.load @ smoother.coef
         scales = class_scales(
             self.class_prior,
             targets,
             mass,
-            smoother.held_out_product(load),
+            smoother.held_out_product(sums.load),
             total=float(n),
             least=_LEAST_MASS,
             advice=", lower reg_manifold",
         )
         coef = one_column(smoother.coef * scales.factors)
-        result = direct_result("cholesky", started, passes=passes)
-        held_out = one_column(smoother.held_out * scales.held_out)
+        predictor = AnchorMixture(graph, coef)
+        solution = Solution(
+            predictor,
+            direct_result("cholesky", started, passes=joined.passes),
+            None if Z is None else np.asarray(Z @ coef),
+            one_column(smoother.held_out * scales.held_out),
+            of_labelled=np.asarray(joined.Z_l @ coef),
+        )
+        kept = {} if Z is None else {"label_reach_": reached[first_anchors(Z)], "_Z": Z}
         return self._set_fitted(
             rows,
             targets,
-            Solution(AnchorMixture(graph, coef), result, np.asarray(Z @ coef), held_out),
+            with_share_values(solution, source, targets, seed),
             graph_=graph,
             anchors_=graph.anchors,
             coef_=coef.T,
             class_mass_=mass / n,
-            label_reach_=reach,
-            _Z=Z,
+            **kept,
         )
 
-    def _join_rows(self, X: Any) -> tuple[AnchorGraph, sp.csr_array]:
-        """Return the graph of the rows and their weights Z."""
-        plan = plan_anchors(X.shape[0], self.n_anchors)
-        rng = np.random.default_rng(draw_seed(self.random_state))
+    def _joined(
+        self, rows: Rows, source: RowSource, targets: Targets, seed: int, refit: bool
+    ) -> _JoinedRows:
+        """Choose anchors and join all rows to them."""
+        blocks, rng = source.blocks, np.random.default_rng(seed)
+        if refit:
+            graph, Z = self.graph_, self._Z
+            return _JoinedRows(graph, AnchorSums.of_weights(Z), Z[targets.index], Z, 0)
+        m = plan_anchors(blocks.n_rows, self.n_anchors).n_points
+        sample, _, X_l = kmeans_sample(source, targets, m, rng)
         # Duplicate rows may give duplicate centres.
-        anchors = np.unique(kmeans_landmarks(X, plan.n_points, rng), axis=0)
-        return AnchorGraph.build(X, anchors, min(self.n_neighbors, len(anchors)), self.weights)
+        anchors = np.unique(kmeans_landmarks(sample, m, rng), axis=0)
+        s = min(self.n_neighbors, len(anchors))
+        if source.in_memory:
+            graph, Z = AnchorGraph.build(rows.X, anchors, s, self.weights)
+            return _JoinedRows(graph, AnchorSums.of_weights(Z), Z[targets.index], Z, 1)
+        graph = AnchorGraph.of_blocks(blocks, anchors, s, self.weights)
+        return _JoinedRows(graph, AnchorSums.of(blocks, len(anchors), graph), graph(X_l), None, 3)
+
+    def _reached(self, joined: _JoinedRows) -> np.ndarray:
+        """Return which anchors a label can reach, and warn of rows at others."""
+        component = joined.sums.components
+        reached = np.isin(component, component[first_anchors(joined.Z_l)])
+        warn_unreached(
+            int(joined.sums.n_first[~reached].sum()),
+            "their values are zero and their classes mean nothing",
+            "raise n_neighbors or lower n_anchors",
+            mask="label_reach_" if joined.Z is not None else None,
+        )
+        return reached
 
     def _kept_rows(self) -> Any:
         return self._Z
+
+
+@dataclass(frozen=True)
+class _JoinedRows:
+    """Rows, joined to anchors.
+
+    Attributes
+    ----------
+    graph : AnchorGraph
+        The anchors and the rule.
+    sums : AnchorSums
+        Over all rows.
+    Z_l, Z : CSR array
+        Weights of the labelled rows, and of all; None for rows in blocks.
+    passes : int
+        Passes over the rows.
+    """
+
+    graph: AnchorGraph
+    sums: AnchorSums
+    Z_l: sp.csr_array
+    Z: sp.csr_array | None
+    passes: int

@@ -13,6 +13,8 @@ from ..plan.points import check_bins
 from ..solvers.smoother import fit_smoother
 from ..spaces.predictors import EigenfunctionSeries
 from .model import Classifier
+from .parameters import draw_seed
+from .row_source import source_of, with_share_values
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -58,7 +60,7 @@ class EigenfunctionClassifier(Classifier):
         the shares. "labels" takes the shares of the labelled rows, (count + 1) / (rows + classes),
         for labels that are a random sample. None adds no offsets.
     random_state : int, RandomState, Generator or None, default=0
-        Not used, since no random numbers are drawn; all classifiers have this parameter.
+        Draws the rows that ``class_shares`` are matched on, if there are more than 100 000.
 
     Attributes
     ----------
@@ -119,28 +121,36 @@ class EigenfunctionClassifier(Classifier):
     class_shares: Any = None
     random_state: Any = 0
 
+    _in_blocks = True
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         started, passes = time.perf_counter(), 1
+        source = source_of(self, rows)
         if refit:
             basis = self.basis_
         else:
-            n, d = rows.X.shape
+            n, d = rows.n_rows, rows.n_features
             check_bins(n, min(self.n_components, n, d), self.n_bins)
             sizes = self.n_components, self.n_bins, self.n_eigenfunctions
-            basis = EigenfunctionBasis.build(rows.X, *sizes, self.bandwidth)
+            basis = EigenfunctionBasis.build(source.blocks, *sizes, self.bandwidth)
             passes = 5  # mean, axes, ends and counts of the histograms, values
+        U_l = basis(source.blocks.take(source.index_of(targets)))
         smoother = fit_smoother(
-            basis(rows.X[targets.index]),
+            U_l,
             targets.values,
             self.reg_labeled * targets.weights,
             np.diag(basis.eigenvalues),
         )
         predictor = EigenfunctionSeries(basis, smoother.coef)
         result = direct_result("cholesky", started, passes=passes)
+        values = predictor.values(rows.X) if source.in_memory else None
+        solution = Solution(
+            predictor, result, values, smoother.held_out, of_labelled=U_l @ smoother.coef
+        )
         return self._set_fitted(
             rows,
             targets,
-            Solution(predictor, result, predictor.values(rows.X), smoother.held_out),
+            with_share_values(solution, source, targets, draw_seed(self.random_state)),
             basis_=basis,
             eigenvalues_=basis.eigenvalues,
             bandwidth_=basis.bandwidth,

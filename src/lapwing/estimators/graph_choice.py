@@ -108,10 +108,18 @@ def label_reach(
     ``consequence`` is what follows for the others; if it is empty, there is no warning.
     """
     reached = np.isin(component, component[labelled])
-    if consequence and not reached.all():
-        lost = int((~reached).sum())
-        warn(
-            f"{lost} {'row lies' if lost == 1 else 'rows lie'} in parts of the graph that no label "
-            f"reaches (see label_reach_): {consequence}. Label a row of each part, {advice}"
-        )
+    if consequence:
+        warn_unreached(int((~reached).sum()), consequence, advice)
     return reached
+
+
+def warn_unreached(
+    n_rows: int, consequence: str, advice: str, *, mask: str | None = "label_reach_"
+) -> None:
+    """Warn of rows that no label reaches, if there are any; ``mask`` is the attribute with them."""
+    if n_rows:
+        warn(
+            f"{n_rows} {'row lies' if n_rows == 1 else 'rows lie'} in parts of the graph that no "
+            f"label reaches{f' (see {mask})' if mask else ''}: {consequence}. Label a row of each "
+            f"part, {advice}"
+        )

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.blocks import RowBlocks
 from ..kernels.functions import Kernel
 from ..kernels.gram import gram_matrix
 from ..plan.base import Plan
 from ..spaces.features import Landmarks, landmark_features, principal_features, submatrix_features
-from ..spaces.kmeans import kmeans_landmarks
+from ..spaces.kmeans import kmeans_landmarks, kmeans_rows
 from ..spaces.prototypes import Similarities
 from .kernel_choice import resolve_local_kernel
 from .run import WarmStart
@@ -72,18 +73,25 @@ def _gram_array(kernel: Kernel | None, X: Any) -> np.ndarray:
 
 
 def landmark_rows(
-    settings: Any, plan: Plan, X: Any, seed: int, first: np.ndarray | None = None
-) -> tuple[np.ndarray, Similarities]:
-    """Return the indices of as many rows as planned, and the similarities of rows to them.
+    settings: Any, plan: Plan, blocks: RowBlocks, seed: int, first: np.ndarray | None = None
+) -> Similarities:
+    """Return the similarities of rows to landmarks, which are as many rows as planned.
 
-    ``settings`` is an estimator, of which the parameters of the kernel are read. The rows ``first``
-    come first, and the others are drawn at random.
+    ``settings`` is an estimator, of which the parameters of the kernel are read; widths that come
+    from the data are those of at most `kmeans_rows` evenly spaced rows. The rows ``first``, given
+    by ascending indices, come first, and the others are drawn at random. Cost: a pass over the
+    rows.
     """
-    first = np.empty(0, dtype=int) if first is None else first
-    others = np.setdiff1d(np.arange(X.shape[0]), first)
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.choice(others, plan.n_points - len(first), replace=False))
+    first, n = np.empty(0, dtype=int) if first is None else first, blocks.n_rows
+    rng, m = np.random.default_rng(seed), plan.n_points
+    drawn = np.sort(rng.choice(n - len(first), m - len(first), replace=False))
+    # Of the rows that are not among the first.
+    drawn += np.searchsorted(first - np.arange(len(first)), drawn, side="right")
     index = np.concatenate([first, drawn])
-    rows = X[index]
+    spread = np.unique(np.linspace(0, n - 1, min(n, kmeans_rows(m))).astype(int))
+    taken = np.union1d(index, spread)
+    X = blocks.take(taken)
+    rows = X[np.searchsorted(taken, index)]
     points = rows.toarray() if sp.issparse(rows) else np.array(rows)
-    return index, Similarities(resolve_local_kernel(settings, X, points), points)
+    sample = X if len(taken) == len(spread) else X[np.searchsorted(taken, spread)]
+    return Similarities(resolve_local_kernel(settings, sample, points), points)

@@ -172,9 +172,7 @@ class LapRLSClassifier(Classifier):
         "tol": check_tolerance,
     }
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters

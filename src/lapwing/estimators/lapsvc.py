@@ -181,9 +181,7 @@ class LapSVC(Classifier):
         "tol": check_tolerance,
     }
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
         Parameters

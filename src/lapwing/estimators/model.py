@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
 from ..solvers.stopping import decisions
@@ -116,6 +117,7 @@ class Classifier(ClassifierMixin, Model):
 
     @property
     def _from_values(self) -> Callable[[np.ndarray], np.ndarray]:
+        check_is_fitted(self, "predictor_")
         classes = self.classes_
         return lambda values: classes[decisions(values).astype(int)]
 
@@ -136,6 +138,7 @@ class Classifier(ClassifierMixin, Model):
     @property
     def _probabilities(self) -> Callable[[np.ndarray], np.ndarray]:
         """What `predict_proba` returns, as a function of values."""
+        check_is_fitted(self, "predictor_")
         temperature = self.temperature_
         return lambda values: probabilities(values, temperature)
 

@@ -20,6 +20,7 @@ from .class_mass import check_prior, class_scales, mass_shares
 from .landmarks import landmark_rows
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, check_positive, draw_seed, is_word
+from .row_source import source_of, with_share_values
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -144,6 +145,7 @@ class NFIClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
+    _in_blocks = True
     _checks = {
         "epsilon": check_positive,
         "kernel": check_kernel_of_any_rows,
@@ -152,12 +154,14 @@ class NFIClassifier(Classifier):
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_prior(self.class_prior, targets)
-        started, (n, l) = time.perf_counter(), (rows.X.shape[0], len(targets.index))
+        source, l = source_of(self, rows), len(targets.index)
+        started, n = time.perf_counter(), source.blocks.n_rows
         seed = self._seed if refit else draw_seed(self.random_state)
         plan = plan_landmark_rows(n, self.n_landmarks, n_labelled=l, memory_limit=self.memory_limit)
-        index, similarities = landmark_rows(self, plan, rows.X, seed, targets.index)
+        labelled = source.index_of(targets)
+        similarities = landmark_rows(self, plan, source.blocks, seed, labelled)
         similarities = replace(similarities, normalize=True, offset=float(self.epsilon))
-        term = _smoothness(RowBlocks.of(rows.X), similarities, index)
+        term = _smoothness(source.blocks, similarities)
         weight = self.reg_manifold
         if is_word(weight, "scale"):
             weight = targets.weights.sum() / max(term.total_similarity, 1e-300)
@@ -170,11 +174,17 @@ class NFIClassifier(Classifier):
         coef = one_column(smoother.coef * scales.factors)
         predictor = PrototypeMixture(similarities, coef)
         result = direct_result("cholesky", started, passes=2)
-        held_out = one_column(smoother.held_out * scales.held_out)
+        solution = Solution(
+            predictor,
+            result,
+            predictor.values(rows.X) if source.in_memory else None,
+            one_column(smoother.held_out * scales.held_out),
+            of_labelled=predictor.values(similarities.points[:l]),
+        )
         return self._set_fitted(
             rows,
             targets,
-            Solution(predictor, result, predictor.values(rows.X), held_out),
+            with_share_values(solution, source, targets, seed),
             coef_=coef.T,
             class_mass_=mass_shares(mass),
             landmarks_=similarities.points,
@@ -204,8 +214,8 @@ class _Smoothness:
     total_similarity: float
 
 
-def _smoothness(rows: RowBlocks, similarities: Similarities, index: np.ndarray) -> _Smoothness:
-    """Return the terms of the graph; ``index`` are the rows of S. Cost: a pass over the rows.
+def _smoothness(rows: RowBlocks, similarities: Similarities) -> _Smoothness:
+    """Return the terms of the graph. Cost: a pass over the rows.
 
     For rows outside S, λ(Σ_j w_ij (f_i - f_j)² + εf_i²) is, with their f inserted,
     λ(Σ_j w_ij f_j² - (Σ_j w_ij + ε) f_i²). This is summed over all rows, and subtracted again for
@@ -233,7 +243,7 @@ def _smoothness(rows: RowBlocks, similarities: Similarities, index: np.ndarray) 
         return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
 
     paired, degrees, load = rows.sum("graph", start, add, tile_rows(m))
-    landmarks = RowBlocks.of(rows.take(np.sort(index)))
+    landmarks = RowBlocks.of(similarities.points)
     own, own_degrees, _ = landmarks.sum("graph", start, add, tile_rows(m))
     W = similarities.raw(similarities.points)
     matrix = np.diag(W.sum(axis=1) + similarities.offset) - (W + W.T) / 2.0

@@ -172,7 +172,7 @@ class NystromLGCClassifier(Classifier):
 
     def _build_system(self, X: Any) -> NystromSystem:
         plan = plan_landmark_rows(X.shape[0], self.n_landmarks, memory_limit=self.memory_limit)
-        _, similarities = landmark_rows(self, plan, X, draw_seed(self.random_state))
+        similarities = landmark_rows(self, plan, RowBlocks.of(X), draw_seed(self.random_state))
         return NystromSystem.build(RowBlocks.of(X), similarities, float(self.alpha))
 
 

@@ -27,7 +27,7 @@ from ..solvers.label_problem import fit_hinge
 from ..solvers.methods import Sizes
 from ..solvers.smoother import Ridge, fit_ridge
 from ..solvers.stopping import decisions
-from ..spaces.kmeans import kmeans_landmarks, kmeans_rows
+from ..spaces.kmeans import kmeans_landmarks
 from ..spaces.predictors import PrototypeMixture
 from ..spaces.prototypes import (
     LowRankGraph,
@@ -39,7 +39,7 @@ from ..spaces.prototypes import (
 from .base import Model
 from .kernel_choice import resolve_local_kernel
 from .parameters import draw_seed, is_word
-from .row_source import labelled_and_sample, source_of, unlabelled_values
+from .row_source import kmeans_sample, source_of, with_share_values
 from .rows import Rows, RowSource
 from .run import Solution, direct_result, restored_predictor
 from .targets import Targets
@@ -142,15 +142,15 @@ def fit_prototypes(
     }
     if targets.classes is None:
         attributes["intercept_"] = np.array([targets.level])
-    return Solution(
+    solution = Solution(
         restored_predictor(mixture, targets),
         _result(settings.loss, started, passes),
         _values_of_all(mixture, source.blocks, targets) if source.in_memory else None,
         targets.restored(held_out),
         attributes,
         targets.restored(H_l @ coef),
-        unlabelled_values(source, targets, mixture, seed),
     )
+    return with_share_values(solution, source, targets, seed)
 
 
 def kept_rows(model: Any) -> Any:
@@ -186,7 +186,8 @@ def _sum_rows(
     if blocks.progress is not None:
         blocks.progress("choosing prototypes", 0, 1)
     k, m = plan.n_points, plan.n_graph_points
-    sample, weights, X_l = _sample(source, targets, max(k, m), settings.labeled_weight, rng)
+    weight = settings.labeled_weight
+    sample, weights, X_l = kmeans_sample(source, targets, max(k, m), rng, weight)
     # Centres may be duplicates.
     V = U = np.unique(kmeans_landmarks(sample, k, rng, weights), axis=0)
     if settings.n_landmarks is not None:
@@ -198,22 +199,6 @@ def _sum_rows(
     with_gram = settings.reg_unlabeled > 0
     sums = smoothness_at_points(blocks, graph, similarities, with_gram=with_gram)
     return PrototypeSums(similarities, U, *sums, graph.total), X_l
-
-
-def _sample(
-    source: RowSource, targets: Targets, most: int, weight: float, rng: np.random.Generator
-) -> tuple[Any, np.ndarray | None, Any]:
-    """Return rows for k-means, their weights, and the labelled rows."""
-    n = source.blocks.n_rows
-    size = min(n, kmeans_rows(most))
-    chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
-    X_l, X, index = labelled_and_sample(source, targets, chosen)
-    if weight == 1:
-        return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l
-    # A row of the sample stands for n / size rows, a labelled one for itself.
-    weights = np.ones(len(index))
-    weights[np.searchsorted(index, source.index_of(targets))] = weight * size / n
-    return X, weights, X_l
 
 
 def _label_weight(settings: Any, sums: PrototypeSums, targets: Targets) -> float:

@@ -20,10 +20,11 @@ from ..arrays.memory import memory_budget, require_memory
 from ..arrays.row_collections import Part, RowCollection
 from ..arrays.row_units import Extent, RowUnits, safe_precision
 from ..messages import ProgressLine
-from ..spaces.predictors import Predictor
+from ..spaces.kmeans import kmeans_rows
 from .invariance import units_of
 from .labels import labelled_rows
 from .rows import ROW_DTYPE, Rows, RowSource, check_rows
+from .run import Solution
 from .targets import Targets
 
 #: Rows from which offsets of class shares are computed: the standard error of a share is 0.2 %.
@@ -39,39 +40,55 @@ def source_of(settings: Any, rows: Rows) -> RowSource:
     return RowSource(RowBlocks.of(rows.X, _progress(settings)), _row_size(rows.X))
 
 
-def labelled_and_sample(
-    source: RowSource, targets: Targets, chosen: np.ndarray
-) -> tuple[Any, Any, np.ndarray]:
-    """Return the labelled rows of positive weight, other rows, and the indices of both.
+def kmeans_sample(
+    source: RowSource,
+    targets: Targets,
+    m: int,
+    rng: np.random.Generator,
+    labeled_weight: float = 1.0,
+) -> tuple[Any, np.ndarray | None, Any]:
+    """Return rows from which m centres are computed, their weights, and the labelled rows.
 
-    ``chosen`` are the indices of the other rows, ascending. Cost: one pass over the rows.
+    A labelled row counts for ``labeled_weight`` rows. Cost: one pass over the rows.
     """
+    n = source.blocks.n_rows
+    size = min(n, kmeans_rows(m))
+    chosen = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     labelled = source.index_of(targets)
     index = np.union1d(chosen, labelled)
     X = source.blocks.take(index)
     X = safe_precision(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
-    return X[np.searchsorted(index, labelled)], X, index
+    X_l = X[np.searchsorted(index, labelled)]
+    if labeled_weight == 1:
+        return (X if len(index) == size else X[np.searchsorted(index, chosen)]), None, X_l
+    # A row of the sample stands for n / size rows, a labelled one for itself.
+    weights = np.ones(len(index))
+    weights[np.searchsorted(index, labelled)] = labeled_weight * size / n
+    return X, weights, X_l
 
 
-def unlabelled_values(
-    source: RowSource, targets: Targets, predictor: Predictor, seed: int
-) -> np.ndarray | None:
-    """Return values of unlabelled rows to match class shares with, at most `_SHARE_ROWS` or so.
+def with_share_values(
+    solution: Solution, source: RowSource, targets: Targets, seed: int
+) -> Solution:
+    """Return the solution with values to match class shares with, where shares are known.
 
-    Of all rows, if all are labelled. None where no shares are known.
+    They are those of the unlabelled rows, or of all if all are labelled; above `_SHARE_ROWS` rows,
+    those of a random sample.
     """
     if targets.shares is None:
-        return None
-    n = source.blocks.n_rows
-    labelled = source.labelled
+        return solution
+    n, labelled = source.blocks.n_rows, source.labelled
     if labelled is None:
         labelled = np.flatnonzero(targets.labelled)
-    if n <= _SHARE_ROWS:
-        index = np.arange(n)
-    else:
+    index = np.arange(n)
+    if n > _SHARE_ROWS:
         index = np.sort(np.random.default_rng(seed).choice(n, _SHARE_ROWS, replace=False))
     unlabelled = np.setdiff1d(index, labelled)
-    return predictor.values(source.blocks.take(unlabelled if len(unlabelled) else index))
+    index = unlabelled if len(unlabelled) else index
+    values = solution.values
+    if values is None:
+        return replace(solution, of_unlabelled=solution.predictor.values(source.blocks.take(index)))
+    return replace(solution, of_unlabelled=values[index])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..arrays.blocks import RowBlocks, canonical_rows
-from ..arrays.row_collections import is_dask
+from ..arrays.row_collections import refuse_dask
 from ..arrays.row_units import SAME_UNITS, RowsInUnits, RowUnits
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -
 
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
-    if is_dask(X):  # scikit-learn would gather it
-        raise TypeError("X is a Dask collection, which this method does not take: X.compute() it")
+    refuse_dask(X, f"this method of {type(model).__name__}")
     _refuse_dates(X)
     tags = get_tags(model).input_tags
     if sp.issparse(X) and not (tags.sparse or tags.pairwise):

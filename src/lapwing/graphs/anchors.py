@@ -9,6 +9,7 @@ anchors; Ŵ = ZΛ⁻¹Zᵀ the affinity of rows, which is never formed; L̃ = Z�
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,12 +17,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from ..arrays.blocks import RowBlocks, as_it_is
 from ..arrays.threads import map_blocks, row_blocks
 from .points import squared_norms
 
 WEIGHTS = ("kernel", "lae")
 #: Memory for the distances of one block of rows to all anchors.
 _BLOCK_BYTES = 8_000_000
+#: Rows of a tile of sums.
+TILE_ROWS = 20_000
 #: Smallest descent of the squared error for which a weight joins the active set.
 _SLOPE = 1e-12
 #: Bound of the rounding of a product, relative to the squared norms of its factors.
@@ -61,6 +65,21 @@ class AnchorGraph:
     n_neighbors: int
     weights: str
     bandwidth: float | None = None
+
+    @classmethod
+    def of_blocks(
+        cls, rows: RowBlocks, anchors: np.ndarray, n_neighbors: int, weights: str
+    ) -> Self:
+        """Return the graph of rows in blocks, as `build` does. Cost: one pass for "kernel"."""
+        graph = cls(np.asarray(anchors, dtype=np.float64), n_neighbors, weights)
+        if weights != "kernel":
+            return graph
+
+        def add(sums: list[np.ndarray], X: Any) -> None:
+            sums[0] += np.sqrt(graph._join(X)[1][:, -1]).sum()
+
+        [total] = rows.sum("bandwidth", lambda: [np.zeros(())], add, TILE_ROWS)
+        return cls(graph.anchors, n_neighbors, weights, float(total) / rows.n_rows)
 
     @classmethod
     def build(
@@ -209,18 +228,60 @@ def _smallest(values: np.ndarray, s: int) -> np.ndarray:
     return found
 
 
-def reduced_laplacian(Z: sp.csr_array) -> np.ndarray:
-    """Return L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ), dense (m, m): aᵀL̃a is the smoothness term of Za.
+@dataclass(frozen=True)
+class AnchorSums:
+    """Sums over all rows from which a function on the anchors is learnt.
 
-    Liu, He & Chang (2010). An anchor without rows has a row of zeros. Cost: n·s² + m³
-    operations.
+    Attributes
+    ----------
+    gram : ndarray of shape (m, m)
+        ZᵀZ.
+    load : ndarray of shape (m,)
+        Zᵀ1, the diagonal of Λ.
+    n_first : ndarray of shape (m,)
+        Number of rows of which this is the first anchor, by its index.
     """
-    S = (Z.T @ Z).toarray()
-    load = np.asarray(Z.sum(axis=0)).ravel()
-    inverse = np.divide(1.0, load, out=np.zeros_like(load), where=load > 0)
-    return S - (S * inverse) @ S
+
+    gram: np.ndarray
+    load: np.ndarray
+    n_first: np.ndarray
+
+    @classmethod
+    def of(cls, rows: RowBlocks, m: int, weights: Callable[[Any], sp.csr_array]) -> Self:
+        """Return the sums of rows, whose weights Z are a function of them. Cost: one pass."""
+
+        def add(sums: list[np.ndarray], X: Any) -> None:
+            Z = weights(X)
+            sums[0] += (Z.T @ Z).toarray()
+            sums[1] += np.asarray(Z.sum(axis=0)).ravel()
+            sums[2] += np.bincount(first_anchors(Z), minlength=m)
+
+        def start() -> list[np.ndarray]:
+            return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
+
+        return cls(*rows.sum("anchors", start, add, TILE_ROWS))
+
+    @classmethod
+    def of_weights(cls, Z: sp.csr_array) -> Self:
+        """Return the sums of rows whose weights are known. Cost: n·s² operations."""
+        return cls.of(RowBlocks.of(Z), Z.shape[1], as_it_is)
+
+    @property
+    def laplacian(self) -> np.ndarray:
+        """L̃ = ZᵀZ - (ZᵀZ)Λ⁻¹(ZᵀZ), of shape (m, m): aᵀL̃a is the smoothness term of Za.
+
+        Liu, He & Chang (2010). An anchor without rows has a row of zeros. Cost: m³ operations.
+        """
+        S, load = self.gram, self.load
+        inverse = np.divide(1.0, load, out=np.zeros_like(load), where=load > 0)
+        return S - (S * inverse) @ S
+
+    @property
+    def components(self) -> np.ndarray:
+        """Index of the connected component of each anchor, shape (m,)."""
+        return connected_components(self.gram > 0, directed=False)[1]
 
 
-def anchor_components(Z: sp.csr_array) -> np.ndarray:
-    """Return the index of the connected component of each anchor, shape (m,)."""
-    return connected_components(Z.T @ Z, directed=False)[1]
+def first_anchors(Z: sp.csr_array) -> np.ndarray:
+    """Return the first anchor of each row, by its index, shape (n,)."""
+    return Z.indices[Z.indptr[:-1]]

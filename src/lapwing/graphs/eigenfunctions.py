@@ -17,8 +17,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh
 
-from ..arrays.row_units import column_means
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.blocks import RowBlocks
 
 #: Default width of the affinity relative to the standard deviation along the first axis.
 _RELATIVE_BANDWIDTH = 0.2
@@ -60,23 +59,24 @@ class EigenfunctionBasis:
     @classmethod
     def build(
         cls,
-        X: np.ndarray,
+        X: np.ndarray | RowBlocks,
         n_components: int,
         n_bins: int,
         n_functions: int,
         bandwidth: float | None = None,
     ) -> Self:
-        """Return the basis of these rows.
+        """Return the basis of these rows, in an array or in blocks.
 
-        Cost: n·d² operations for the axes (n²·d if there are fewer rows than columns), two more
+        Cost: n·d² operations for the axes (n²·d if there are fewer rows than columns), three more
         passes over the rows, and an eigenproblem of ``n_bins`` bins per axis; memory d² + a block.
         """
-        mean = column_means(X)
-        axes, deviations = principal_axes(X, mean, n_components)
+        rows = X if isinstance(X, RowBlocks) else RowBlocks.of(X)
+        mean = _mean(rows)
+        axes, deviations = principal_axes(rows, mean, n_components)
         if bandwidth is None:
             bandwidth = _RELATIVE_BANDWIDTH * float(deviations.max(initial=0.0)) or 1.0
         sigmas, functions = [], []
-        for axis, (centres, counts) in enumerate(_histograms(X, mean, axes, n_bins)):
+        for axis, (centres, counts) in enumerate(_histograms(rows, mean, axes, n_bins)):
             filled = counts > 0  # bins without rows have no weight and are left out
             if filled.sum() < 2:
                 continue
@@ -99,7 +99,8 @@ class EigenfunctionBasis:
 
     def combine(self, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """Return combinations of the functions at any rows, shape (n, columns), in blocks."""
-        return np.concatenate(map_blocks(lambda rows: self(X[rows]) @ coef, _blocks(X)))
+        tile = _tile_rows(X.shape[1])
+        return RowBlocks.of(X).map("values", lambda part: self(part) @ coef, tile)
 
 
 def coordinate_eigenfunctions(
@@ -152,55 +153,77 @@ def coordinate_eigenfunctions(
     S = 4.0 * np.outer(constant, constant) - A / root[:, None] / root
     S[np.diag_indices(len(S))] += 1.0
     sigma, vectors = eigh(S, subset_by_index=[0, len(S) - 2])
-    values = vectors / root[:, None]
+    values = _with_signs(vectors / root[:, None])
     return np.maximum(sigma, 0.0), values / np.sqrt(p @ values**2)
 
 
+def _with_signs(vectors: np.ndarray) -> np.ndarray:
+    """Return columns whose first entry of some size is positive: their signs are arbitrary."""
+    sizes = np.abs(vectors)
+    first = (sizes > 0.1 * sizes.max(axis=0)).argmax(axis=0)
+    return vectors * np.where(vectors[first, np.arange(len(first))] < 0, -1.0, 1.0)
+
+
+def _mean(rows: RowBlocks) -> np.ndarray:
+    """Return the mean of each column, exactly for a constant column."""
+    first = rows.take(np.array([0]))[0].astype(np.float64)
+
+    def add(sums: list[np.ndarray], X: np.ndarray) -> None:
+        sums[0] += (X - first).sum(axis=0)
+
+    [total] = rows.sum("mean", lambda: [np.zeros(len(first))], add, _tile_rows(len(first)))
+    return first + total / rows.n_rows
+
+
 def principal_axes(
-    X: np.ndarray, mean: np.ndarray, n_components: int
+    rows: RowBlocks, mean: np.ndarray, n_components: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading principal axes (d, c) and the standard deviations along them (c,)."""
-    n, d = X.shape
+    n, d = rows.n_rows, len(mean)
     if d <= n:
-        parts = map_blocks(lambda rows: _gram(X[rows] - mean), _blocks(X))
-        variances, vectors = eigh(np.sum(parts, axis=0) / n)
+
+        def add(sums: list[np.ndarray], X: np.ndarray) -> None:
+            centred = X - mean
+            sums[0] += centred.T @ centred
+
+        [gram] = rows.sum("axes", lambda: [np.zeros((d, d))], add, _tile_rows(d))
+        variances, vectors = eigh(gram / n)
     else:  # fewer rows than columns: from the Gram matrix of the rows
-        centred = X - mean
+        centred = rows.take(np.arange(n)) - mean
         variances, vectors = eigh(centred @ centred.T / n)
         vectors = centred.T @ vectors
     keep = np.flatnonzero(variances > _RANK * max(variances[-1], 0.0))[::-1][:n_components]
-    axes = vectors[:, keep]
+    axes = _with_signs(vectors[:, keep])
     return axes / np.linalg.norm(axes, axis=0), np.sqrt(variances[keep])
 
 
-def _gram(A: np.ndarray) -> np.ndarray:
-    return A.T @ A
-
-
 def _histograms(
-    X: np.ndarray, mean: np.ndarray, axes: np.ndarray, n_bins: int
+    rows: RowBlocks, mean: np.ndarray, axes: np.ndarray, n_bins: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return centres of equal bins between the extremes, and counts, for each axis."""
+    k, tile = axes.shape[1], _tile_rows(len(mean))
 
-    def extremes_of(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        T = (X[rows] - mean) @ axes
-        return T.min(axis=0), T.max(axis=0)
+    def widen(ends: list[np.ndarray], X: np.ndarray) -> None:
+        T = (X - mean) @ axes
+        merge(ends, [T.min(axis=0), T.max(axis=0)])
 
-    extremes = map_blocks(extremes_of, _blocks(X))
-    low = np.min([e[0] for e in extremes], axis=0)
-    high = np.max([e[1] for e in extremes], axis=0)
+    def merge(ends: list[np.ndarray], others: list[np.ndarray]) -> None:
+        np.minimum(ends[0], others[0], out=ends[0])
+        np.maximum(ends[1], others[1], out=ends[1])
 
-    def count(rows: slice) -> np.ndarray:
-        T = (X[rows] - mean) @ axes
-        counts = np.empty((len(low), n_bins), dtype=np.int64)
+    low, high = rows.sum(
+        "ends", lambda: [np.full(k, np.inf), np.full(k, -np.inf)], widen, tile, merge
+    )
+
+    def count(sums: list[np.ndarray], X: np.ndarray) -> None:
+        T = (X - mean) @ axes
         for j, ends in enumerate(zip(low, high, strict=True)):
-            counts[j] = np.histogram(T[:, j], n_bins, ends)[0]
-        return counts
+            sums[0][j] += np.histogram(T[:, j], n_bins, ends)[0]
 
-    counts = np.sum(map_blocks(count, _blocks(X)), axis=0)
+    [counts] = rows.sum("histograms", lambda: [np.zeros((k, n_bins), dtype=np.int64)], count, tile)
     middle = (np.arange(n_bins) + 0.5) / n_bins
-    return [(low[j] + (high[j] - low[j]) * middle, counts[j]) for j in range(len(low))]
+    return [(low[j] + (high[j] - low[j]) * middle, counts[j]) for j in range(k)]
 
 
-def _blocks(X: np.ndarray) -> list[slice]:
-    return row_blocks(len(X), max(1, _BLOCK_BYTES // (8 * X.shape[1])))
+def _tile_rows(d: int) -> int:
+    return max(1, _BLOCK_BYTES // (8 * d))

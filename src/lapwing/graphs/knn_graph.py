@@ -20,6 +20,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.blocks import canonical_rows, row_checksum
+from ..arrays.row_collections import refuse_dask
 from ..arrays.row_units import Extent, RowUnits, choose_units, largest_value
 from ..messages import warn
 from ..operators.base import Operator
@@ -137,6 +138,7 @@ class KNNGraph(BaseEstimator):
             The fitted graph itself.
         """
         self._check_parameters()
+        refuse_dask(X, "a graph of neighbours")
         X = canonical_rows(validate_data(self, X, **input_rules(self.metric)))
         units = self._units(X)
         X, n = units.apply(X), X.shape[0]

@@ -1,0 +1,144 @@
+"""Estimators on files and folders: the model of the same rows in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from helpers.in_blocks import MODELS, data, same_model
+from lapwing import LapRLSClassifier, PVMClassifier
+
+pa = pytest.importorskip("pyarrow")
+
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+NAMES = list("abcd")
+
+
+def frame_of(X, y):
+    return pd.DataFrame(X, columns=NAMES).assign(label=y)
+
+
+def write(frame, path):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=70, index=False)
+    elif path.suffix == ".feather":
+        frame.to_feather(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+def forms(frame, folder):
+    from pyarrow import dataset
+
+    halves = frame[:130], frame[130:].reset_index(drop=True)
+    parquet = write(frame, folder / "rows.parquet")
+    for i, half in enumerate(halves):
+        write(half, folder / "parts" / f"{i}.parquet")
+        write(half, folder / "texts" / f"{i}.csv")
+    return {
+        "Parquet": parquet,
+        "a name": str(parquet),
+        "Feather": write(frame, folder / "rows.feather"),
+        "CSV": write(frame, folder / "rows.csv"),
+        "a folder": folder / "parts",
+        "a folder of CSV": folder / "texts",
+        "a list": [folder / "parts" / "0.parquet", folder / "parts" / "1.parquet"],
+        "a dataset": dataset.dataset(parquet),
+        "a filtered dataset": dataset.dataset(parquet).filter(dataset.field("a") > -1e9),
+        "a table": pa.Table.from_pandas(frame),
+    }
+
+
+@every_model
+def test_the_model_of_the_same_rows(model, tmp_path):
+    X, y = data(model)
+    plain = clone(model).fit(X, y)
+    frame = frame_of(X, y)
+    for name, source in forms(frame, tmp_path).items():
+        found = clone(model).fit(source, "label")
+        assert list(found.feature_names_in_) == NAMES, name
+        same_model(found, plain, X)
+        np.testing.assert_allclose(found.predict(source), found.predict(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "feather"])
+def test_labels_of_whole_numbers_stay_whole_where_some_are_missing(suffix, tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    labels = pd.array(y, dtype="Int64")
+    labels[y < 0] = pd.NA
+    path = write(pd.DataFrame(X, columns=NAMES).assign(label=labels), tmp_path / f"rows.{suffix}")
+    found = clone(model).fit(path, "label")
+    assert found.classes_.dtype == np.int64
+    same_model(found, clone(model).fit(X, y), X)
+
+
+def test_columns_in_another_order_and_others_beside_them(tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    frame = frame_of(X, y)
+    fitted = clone(model).fit(write(frame, tmp_path / "rows.parquet"), "label")
+    other = frame[["d", "a", "c", "b"]].assign(note="text")
+    path = write(other, tmp_path / "other.parquet")
+    np.testing.assert_array_equal(fitted.predict(path), fitted.predict(X))
+    with pytest.raises(ValueError, match=r"short.parquet has no column 'b'"):
+        fitted.predict(write(frame[["a", "c", "d"]], tmp_path / "short.parquet"))
+
+
+def test_whole_numbers_and_truth_values(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.integers(0, 9, 200),
+            "b": rng.integers(0, 9, 200).astype(np.int16),
+            "c": rng.normal(size=200).astype(np.float32),
+            "d": rng.random(200) < 0.5,
+        }
+    )
+    y = np.where(np.arange(200) < 20, np.arange(200) % 2, -1)
+    path = write(frame.assign(label=y), tmp_path / "rows.parquet")
+    found = PVMClassifier(n_prototypes=20).fit(path, "label")
+    X = frame.to_numpy(dtype=float)
+    same_model(found, PVMClassifier(n_prototypes=20).fit(X, y), X)
+
+
+def test_errors_say_what_to_do(tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    frame = frame_of(X, y)
+    path = write(frame.assign(colour="red"), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"column 'colour' of rows.parquet holds .*lapwing fit"):
+        clone(model).fit(path, "label")
+    with pytest.raises(ValueError, match=r"rows.parquet has no column 'lable'"):
+        clone(model).fit(path, "lable")
+    holes = frame.copy()
+    holes.loc[150, "b"] = None
+    with pytest.raises(ValueError, match=r"block \d: .*NaN"):
+        clone(model).fit(write(holes, tmp_path / "holes.parquet"), "label")
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        clone(model).fit(write(frame, tmp_path / "good.parquet"))
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        clone(model).fit(tmp_path / "nowhere.parquet", "label")
+    with pytest.raises(ValueError, match=r"neither a folder nor a file of a known format"):
+        clone(model).fit("rows.xyz", "label")
+
+
+def test_labels_of_texts_with_missing_ones(tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    words = np.where(y < 0, None, np.array(["x", "y", "z", ""], dtype=object)[y])
+    frame = pd.DataFrame(X, columns=NAMES).assign(label=words)
+    found = clone(model).fit(write(frame, tmp_path / "rows.parquet"), "label")
+    assert found.classes_.tolist() == ["x", "y", "z"]
+    plain = clone(model).fit(X, y)
+    np.testing.assert_array_equal(found.transduction_, found.classes_[plain.transduction_])
+
+
+def test_estimators_that_need_all_rows_read_files(tmp_path):
+    X, y = data(LapRLSClassifier())
+    path = write(frame_of(X, y), tmp_path / "rows.parquet")
+    found, plain = LapRLSClassifier().fit(path, "label"), LapRLSClassifier().fit(X, y)
+    np.testing.assert_array_equal(found.decision_function(X), plain.decision_function(X))
+    assert list(found.feature_names_in_) == NAMES
