@@ -10,8 +10,7 @@ with a vector (K v and Kᵀ1), and once the products that the method needs (Kᵀ
 the growth of the process's resident memory, beyond X.
 
 --mapped N writes N rows of float32 to a file (200 bytes a row, removed at the end) and fits from
-the memory map, whose pages the system may count or drop; --blocks reads the same file by
-`fit_blocks`.
+the memory map, whose pages the system may count or drop; --blocks reads the same file in blocks.
 """
 
 import argparse
@@ -38,7 +37,7 @@ def main():
     )
     parser.add_argument("--prototypes", type=int, default=500)
     parser.add_argument("--mapped", type=int, help="rows in a memory-mapped file")
-    parser.add_argument("--blocks", action="store_true", help="and by fit_blocks")
+    parser.add_argument("--blocks", action="store_true", help="and in blocks")
     options = parser.parse_args()
     seconds = []
     for n in options.rows:
@@ -126,7 +125,7 @@ def mapped(options):
         parts = [slice(i, i + BLOCK) for i in range(0, len(X), BLOCK)]
         fits = {"from the memory map": lambda model: model.fit(X, y)}
         if options.blocks:
-            fits["by fit_blocks"] = lambda model: model.fit(
+            fits["in blocks"] = lambda model: model.fit(
                 lambda: ((np.array(X[part]), y[part]) for part in parts)
             )
         for how, fit in fits.items():

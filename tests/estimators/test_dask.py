@@ -106,6 +106,22 @@ def test_odd_collections(kind):
     same_model(clone(model).fit(lazy, labels), clone(model).fit(form(X), y), form(X))
 
 
+def test_files(tmp_path):
+    """Dask reads small files together, and decides so by the columns that are read."""
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    for i, part in enumerate(cut(frame_of(X, y), [50, 100, 150, 200, 250])):
+        part.to_parquet(tmp_path / f"{i}.parquet", index=False)
+    plain = clone(model).fit(X, y)
+    frame = dd.read_parquet(tmp_path)
+    assert frame.npartitions > 1
+    found = clone(model).fit(frame, "label")
+    same_model(found, plain, X)
+    same_model(clone(model).fit(frame[NAMES], frame["label"]), plain, X)
+    frame["found"] = found.predict(frame)
+    np.testing.assert_array_equal(frame["found"].compute(), plain.predict(X))
+
+
 def test_weights():
     model = MODELS["PVMClassifier"]
     X, y = data(model)

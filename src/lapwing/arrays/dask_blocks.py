@@ -36,22 +36,25 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
     """
     from dask import delayed
 
-    names = None
-    if hasattr(X, "columns"):
-        given = [name for name in (y, weights) if isinstance(name, str)]
-        check_columns(X.columns, given, "the Dask dataframe")
-        columns = [name for name in X.columns if name not in given]
-        _check_types(X._meta[columns])
-        names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
-        y, weights = (X[one] if isinstance(one, str) else one for one in (y, weights))
-        X = X[columns]
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, and has {X.ndim} dimensions")
-    rows, sizes = _partitions(X), _sizes(X)
-    beside = [_aligned(one, X, len(rows)) for one in (y, weights)]
+    names, split = None, None
+    if hasattr(X, "columns"):
+        given = [one if isinstance(one, str) else None for one in (y, weights)]
+        named = [name for name in given if name is not None]
+        check_columns(X.columns, named, "the Dask dataframe")
+        columns = [name for name in X.columns if name not in named]
+        _check_types(X._meta[columns])
+        names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
+        split = columns, *given
+    beside = [one if is_dask(one) else None for one in (y, weights)]
+    # Dask joins partitions of small files, in other ways for other columns: not where labels or
+    # predictions must have the same ones.
+    rows = _partitions(X, as_they_are=not isinstance(y, str))
+    sizes, others = _sizes(X), [_aligned(one, X, len(rows)) for one in beside]
     make = delayed(_part, pure=False)
-    parts = tuple(make(*part) for part in zip(rows, *beside, strict=True))
-    y, weights = (None if is_dask(one) else one for one in (y, weights))
+    parts = tuple(make(split, *part) for part in zip(rows, *others, strict=True))
+    y, weights = (None if is_dask(one) or isinstance(one, str) else one for one in (y, weights))
     n_rows = 0 if sizes is None else sum(sizes)
     return DaskBlocks(_no_reading, n_rows, sizes=sizes, parts=parts), names, y, weights
 
@@ -66,10 +69,10 @@ def _check_types(meta: Any) -> None:
             refuse_column(name, found, "the Dask dataframe")
 
 
-def _partitions(X: Any) -> list[Any]:
+def _partitions(X: Any, *, as_they_are: bool) -> list[Any]:
     """Return delayed partitions, each with all columns of some rows."""
     if hasattr(X, "columns") or hasattr(X, "to_frame"):
-        return list(X.to_delayed())
+        return list(X.to_delayed(optimize_graph=not as_they_are))
     if X.ndim == 2 and np.isnan(X.shape[1]):
         raise ValueError(
             "the number of columns of the Dask array is not known: call X.compute_chunk_sizes()"
@@ -94,7 +97,7 @@ def _aligned(values: Any, X: Any, n_partitions: int) -> list[Any]:
     sizes, own = _sizes(X), _sizes(values)
     if sizes is not None and own is not None and sizes != own and sum(sizes) == sum(own):
         values = values.rechunk({0: sizes})
-    found = _partitions(values)
+    found = _partitions(values, as_they_are=True)
     if len(found) != n_partitions:
         raise ValueError(
             f"X has {n_partitions} partitions, and its labels or weights have {len(found)}: give "
@@ -103,8 +106,14 @@ def _aligned(values: Any, X: Any, n_partitions: int) -> list[Any]:
     return found
 
 
-def _part(X: Any, y: Any, weights: Any) -> Part:
-    return Part(X, y, weights)
+def _part(split: tuple | None, X: Any, y: Any, weights: Any) -> Part:
+    """Return a partition; ``split`` are the columns of rows, labels and weights of a table."""
+    if split is None:
+        return Part(X, y, weights)
+    columns, label, weight = split
+    y = y if label is None else X[label]
+    weights = weights if weight is None else X[weight]
+    return Part(X[columns], y, weights)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ def open_rows(
     without : sequence of str
         Columns that are left out where they exist.
     """
+    if isinstance(X, RowCollection):
+        return X
     if is_dask(X):
         from .dask_blocks import dask_parts
 

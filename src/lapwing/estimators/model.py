@@ -51,10 +51,12 @@ class Classifier(ClassifierMixin, Model):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows, labelled or not.
-        y : array of shape (n,)
-            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one.
-        sample_weight : array of shape (n,), optional
+            All rows, labelled or not; a dataframe, files, blocks of rows or a Dask collection, see
+            the guide "More rows than memory".
+        y : array of shape (n,), or str
+            Labels; ``unlabeled``, None, NaN and ``pd.NA`` mark rows without one. A text is the name
+            of a column of X.
+        sample_weight : array of shape (n,), or str, optional
             Weights of the labelled rows, zero or between 1e-75 and 1e75; those of unlabelled rows
             are not used, except by `S3VC`.
 
@@ -183,10 +185,12 @@ class Regressor(RegressorMixin, Model):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), or Gram matrix (n, n) if precomputed
-            All rows.
-        y : array of shape (n,)
-            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one.
-        sample_weight : array of shape (n,), optional
+            All rows; a dataframe, files, blocks of rows or a Dask collection, see the guide "More
+            rows than memory".
+        y : array of shape (n,), or str
+            Targets; NaN, None, ``pd.NA`` and ``unlabeled`` mark rows without one. A text is the
+            name of a column of X.
+        sample_weight : array of shape (n,), or str, optional
             Weights of the rows with a target, zero or between 1e-75 and 1e75; others are not used.
 
         Returns
