@@ -60,8 +60,8 @@ def one_process(options, n):
         f"fit {fit['seconds']:.1f} s, {fit['peak']:.2f} GB, error of predictions "
         f"{fit['error']:.2f} %\n"
         f"           bare passes: reading {read['seconds']:.1f} s; with the products "
-        f"{bare['seconds']:.1f} s, the fit takes {fit['seconds'] / bare['seconds']:.2f} times that; "
-        f"predicting all rows {fit['prediction']:.1f} s",
+        f"{bare['seconds']:.1f} s, the fit takes {fit['seconds'] / bare['seconds']:.2f} times "
+        f"that; predicting all rows {fit['prediction']:.1f} s",
         flush=True,
     )
 

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
-from ..arrays.row_collections import open_rows, refuse_dask, split_columns, without_columns
+from ..arrays.row_collections import open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..messages import warn
 from ..solvers.driver import SolverResult
@@ -116,7 +116,10 @@ class Model(BaseEstimator):
     def _labelled_part(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return the labelled rows with their labels and weights, for `score`."""
         check_is_fitted(self, "predictor_")
-        refuse_dask(X, "score")
+        if open_rows(X, y, sample_weight) is not None:
+            raise TypeError(
+                "score takes rows in memory, and X is not: compare predict(X) with the labels"
+            )
         rows, known, kept = labelled_part(X, y, self.unlabeled, sample_weight=sample_weight)
         if len(known) < len(y):
             warn(
