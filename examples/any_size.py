@@ -42,7 +42,7 @@ def write(folder: Path, n: int) -> None:
 def from_array(folder: Path) -> PVMClassifier:
     """Read all rows into an array, and fit."""
     table = parquet.read_table(folder)
-    X = np.column_stack([table.column(i) for i in range(20)])
+    X = np.column_stack([table.column(i).to_numpy() for i in range(20)])
     return PVMClassifier(n_prototypes=40).fit(X, table.column("label").to_numpy())
 
 
@@ -77,9 +77,8 @@ def main() -> None:
     panels = (("MB", memory), ("seconds", seconds))
     for ax, (label, results) in zip(figure.subplots(1, 2), panels, strict=True):
         for color, (name, values) in zip(COLORS, results.items(), strict=True):
-            ax.plot(SIZES, values, "o-", color=color, label=name)
-        ax.set(xlabel="rows", ylabel=label, ylim=(0, None))
-        ax.xaxis.set_major_formatter("{x:,.0f}")
+            ax.plot(np.array(SIZES) / 1000, values, "o-", color=color, label=name)
+        ax.set(xlabel="thousand rows", ylabel=label, ylim=(0, None))
         ax.grid(alpha=0.3)
         ax.legend()
     out.parent.mkdir(parents=True, exist_ok=True)

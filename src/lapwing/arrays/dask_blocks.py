@@ -34,8 +34,6 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
     Labels and weights that are Dask collections or columns are in the partitions; others are
     returned as they are.
     """
-    from dask import delayed
-
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, and has {X.ndim} dimensions")
     names, split = None, None
@@ -52,8 +50,7 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
     # predictions must have the same ones.
     rows = _partitions(X, as_they_are=not isinstance(y, str))
     sizes, others = _sizes(X), [_aligned(one, X, len(rows)) for one in beside]
-    make = delayed(_part, pure=False)
-    parts = tuple(make(split, *part) for part in zip(rows, *others, strict=True))
+    parts = tuple((split, *part) for part in zip(rows, *others, strict=True))
     y, weights = (None if is_dask(one) or isinstance(one, str) else one for one in (y, weights))
     n_rows = 0 if sizes is None else sum(sizes)
     return DaskBlocks(_no_reading, n_rows, sizes=sizes, parts=parts), names, y, weights
@@ -122,11 +119,11 @@ class DaskBlocks(RowBlocks):
 
     Attributes
     ----------
-    parts : tuple of Delayed
-        The partitions, each a `Part`.
+    parts : tuple of tuple
+        Arguments of `_part` for each partition, some of them delayed.
     """
 
-    parts: tuple[Any, ...] = ()
+    parts: tuple[tuple[Any, ...], ...] = ()
 
     def each(self, title: str, function: Callable[[int, Any], Any]) -> list[Any]:
         """Return ``function(number, block)`` of every partition."""
@@ -145,7 +142,7 @@ class DaskBlocks(RowBlocks):
 
         functions = delayed((start, add, self.convert, merge), traverse=False, pure=False)
         one, join = delayed(_sum_part, pure=False), delayed(_merge_sums, pure=False)
-        level = [one(part, functions, tile) for part in self.parts]
+        level = [one(functions, tile, *part) for part in self.parts]
         while len(level) > 1:
             groups = row_blocks(len(level), _FAN_IN)
             level = [join(level[group], functions) for group in groups]
@@ -174,7 +171,7 @@ class DaskBlocks(RowBlocks):
             if given is not None:
                 here = slice(*np.searchsorted(given[0], ends[number : number + 2]))
                 known = given[0][here] - int(ends[number]), given[1][here]
-            values = one(part, functions, tile, known)
+            values = one(functions, tile, known, *part)
             shape = (sizes[number], *like.shape[1:])
             found.append(da.from_delayed(values, shape, dtype=like.dtype, meta=like))
         return da.concatenate(found, allow_unknown_chunksizes=True)
@@ -190,13 +187,13 @@ class DaskBlocks(RowBlocks):
         return join_rows(self._each("rows", lambda at, part: convert(part)[at], wanted))
 
     def _each(
-        self, title: str, function: Callable[[Any, Any], Any], wanted: list[tuple[Any, Any]]
+        self, title: str, function: Callable[[Any, Any], Any], wanted: list[tuple[Any, tuple]]
     ) -> list[Any]:
         from dask import delayed
 
         shipped = delayed(function, traverse=False, pure=False)
         one, join = delayed(_call, pure=False), delayed(list, pure=False)
-        return self._compute(title, join([one(shipped, *pair) for pair in wanted]))
+        return self._compute(title, join([one(shipped, at, *part) for at, part in wanted]))
 
     def _compute(self, title: str, result: Any) -> Any:
         """Return a result; a pass whose workers were lost is repeated."""
@@ -211,15 +208,15 @@ class DaskBlocks(RowBlocks):
 # ---------------------------------------------------------------- tasks
 
 
-def _call(function: Callable[[Any, Any], Any], at: Any, part: Any) -> Any:
+def _call(function: Callable[[Any, Any], Any], at: Any, *part: Any) -> Any:
     with one_thread():
-        return function(at, part)
+        return function(at, _part(*part))
 
 
-def _sum_part(part: Any, functions: tuple, tile: int) -> Sums:
+def _sum_part(functions: tuple, tile: int, *part: Any) -> Sums:
     start, add, convert, _ = functions
     with one_thread():
-        rows, sums = convert(part), start()
+        rows, sums = convert(_part(*part)), start()
         for inner in row_blocks(rows.shape[0], tile):
             add(sums, rows[inner])
         return sums
@@ -232,10 +229,10 @@ def _merge_sums(parts: list[Sums], functions: tuple) -> Sums:
     return total
 
 
-def _map_part(part: Any, functions: tuple, tile: int | None, known: Any) -> np.ndarray:
+def _map_part(functions: tuple, tile: int | None, known: Any, *part: Any) -> np.ndarray:
     function, convert, like = functions
     with one_thread():
-        rows = convert(part)
+        rows = convert(_part(*part))
         n = rows.shape[0]
         tiles = [] if n == 0 else [slice(None)] if tile is None else row_blocks(n, tile)
         parts = [function(rows if tile is None else rows[inner]) for inner in tiles]

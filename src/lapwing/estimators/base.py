@@ -146,7 +146,7 @@ class Model(BaseEstimator):
             return function(self._values(without_columns(X, beside)))
         model = self._for_prediction()
         if collection.names is not None and collection.unit == "block":
-            vars(model).pop("feature_names_in_", None)  # the columns of files are read by name
+            model.__dict__.pop("feature_names_in_", None)  # the columns of files are read by name
 
         def of_block(X: Any) -> np.ndarray:
             return function(model._values(without_columns(X, beside)))
