@@ -348,22 +348,6 @@ def test_bad_input_is_refused():
         NystromLGCClassifier(n_landmarks=60, memory_limit="10kB").fit(X, y)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
-def test_new_rows_are_refused(form, method):
-    X, y, _ = blobs()
-    model = lgc().fit(form(X), y)
-    order = np.random.default_rng(0).permutation(90)
-    np.testing.assert_array_equal(
-        getattr(model, method)(form(X[order])), getattr(model, method)(form(X))[order]
-    )
-    new = X[:10].copy()
-    new[[3, 7], 2] += 1e-9
-    message = r"2 of 10 rows, the first of them row 3, .* transductive .* new rows"
-    with pytest.raises(ValueError, match=message):
-        getattr(model, method)(form(new))
-
-
 # ---------------------------------------------------------------- life
 
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
     check_classifiers_classes,
     check_sample_weight_equivalence_on_dense_data,
     parametrize_with_checks,
@@ -47,6 +48,7 @@ _FOLDS = (
 )
 _MARKER = "labels are -1 and +1 there, and -1 marks unlabelled rows, so they are refused"
 _NEAREST = "values are means over near rows: a class without any near is not chosen for its weight"
+_NARROW = "labels reach near rows alone: a class without any near is not chosen for its weight"
 _TRANSDUCTIVE = "transductive: the check predicts rows that were not in the fit, which are refused"
 
 
@@ -57,12 +59,14 @@ def expected_failed_checks(estimator):
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
     if is_classifier(estimator):
         failures["check_classifiers_classes"] = _MARKER
-    if isinstance(estimator, (LGCClassifier, NystromLGCClassifier)):
+    if isinstance(estimator, LGCClassifier):
         failures["check_class_weight_classifiers"] = _TRANSDUCTIVE
         failures["check_decision_proba_consistency"] = _TRANSDUCTIVE
         failures["check_fit_idempotent"] = _TRANSDUCTIVE
     if isinstance(estimator, (NFIClassifier, PVMClassifier)):
         failures["check_class_weight_classifiers"] = _NEAREST
+    if isinstance(estimator, NystromLGCClassifier):
+        failures["check_class_weight_classifiers"] = _NARROW
     return failures
 
 
@@ -152,6 +156,12 @@ def test_entries_that_are_stored_in_parts_are_added_up(estimator):
 def test_labels_minus_one_and_one_pass_without_the_marker(Classifier):
     # The reason given above, put to the test.
     check_classifiers_classes(Classifier.__name__, Classifier(unlabeled=None))
+
+
+def test_weights_of_classes_count_where_the_kernel_is_wide():
+    # Another reason.
+    wide = NystromLGCClassifier(gamma="scale")
+    check_class_weight_classifiers("NystromLGCClassifier", wide)
 
 
 @pytest.mark.parametrize("model", [LapRLSRegressor(reg_ambient=1.0), LapSVR()])

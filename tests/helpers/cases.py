@@ -80,7 +80,7 @@ class Case:
     @property
     def is_transductive(self) -> bool:
         """Whether only rows of the fit have predictions."""
-        return isinstance(self.estimator, (LGCClassifier, NystromLGCClassifier))
+        return isinstance(self.estimator, LGCClassifier)
 
     @property
     def takes_sparse(self) -> bool:

@@ -1,9 +1,12 @@
 """Fitted functions: multiples, sums, and the way to plain arrays and back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from lapwing.arrays.blocks import RowBlocks
 from lapwing.graphs.anchors import AnchorGraph
 from lapwing.graphs.eigenfunctions import EigenfunctionBasis
 from lapwing.kernels.functions import CosineKernel, GaussianKernel
@@ -16,9 +19,10 @@ from lapwing.spaces.predictors import (
     NeighborAverage,
     PrototypeMixture,
     RowLookup,
+    SpreadShares,
     WeightedSum,
 )
-from lapwing.spaces.prototypes import Similarities
+from lapwing.spaces.prototypes import LowRankGraph, Similarities
 
 rng = np.random.default_rng(0)
 X, EVEN = rng.normal(size=(20, 3)), np.ones(20)
@@ -45,9 +49,14 @@ MAKERS = {
     "eigenfunctions": lambda: EigenfunctionSeries(BASIS, block(1 + len(BASIS.functions))),
     "neighbours": lambda: NeighborAverage(X, block(20), EVEN, 4),
     "lookup": lambda: RowLookup(X, block(20)),
+    "spread": lambda: replace(SPREAD, weight=float(rng.normal())),
     "constant": lambda: Constant(rng.normal(size=2)),
 }
 PROTOTYPES = Similarities(KERNEL, X[:5], normalize=True)
+GRAPH = LowRankGraph.build(RowBlocks.of(X), Similarities(KERNEL, X[:6]))
+SPREAD = SpreadShares(
+    GRAPH, rng.normal(size=(6, 2)), np.array([1.0, 2.0]), 0.0, X[:4], rng.normal(size=(4, 2))
+)
 every_predictor = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 

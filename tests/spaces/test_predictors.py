@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.data import gaussian
+from lapwing.arrays.blocks import RowBlocks
 from lapwing.arrays.packing import pack
 from lapwing.auto.rows import ScaledInput
 from lapwing.auto.scaling import RowScaling
@@ -25,9 +26,10 @@ from lapwing.spaces.predictors import (
     Predictor,
     PrototypeMixture,
     RowLookup,
+    SpreadShares,
     WeightedSum,
 )
-from lapwing.spaces.prototypes import Similarities
+from lapwing.spaces.prototypes import LowRankGraph, Similarities
 
 rng = np.random.default_rng(0)
 POINTS, ROWS = rng.normal(size=(25, 3)), rng.normal(size=(40, 3))
@@ -77,10 +79,30 @@ def series(X, basis, coef):
     return total
 
 
+def spread(X, graph, coef, factors, known, on_known):
+    """The shares of the columns, row by row."""
+    found = []
+    E = gaussian(X, POINTS[:8], 0.7)
+    for x, similarities in zip(X, E, strict=True):
+        P = graph.root.T @ similarities
+        F = P @ coef / np.sqrt(max(similarities @ graph.load, P @ P))
+        for row, own in zip(known, on_known, strict=True):
+            if (row == x).all():
+                F = F + own
+                break
+        F = F * factors
+        F = F / np.abs(F).sum()
+        found.append(F[1:] - F[:1] if len(F) == 2 else F)
+    return np.array(found)
+
+
 ANCHORS = AnchorGraph.build(ROWS, POINTS[:8], 3, "kernel")[0]
 EMBEDDED = AnchorGraph.build(ROWS, POINTS[:8], 3, "lae")[0]
 BASIS = EigenfunctionBasis.build(ROWS, 2, 10, 4)
 SERIES = rng.normal(size=(1 + len(BASIS.functions), 2))
+GRAPH = LowRankGraph.build(RowBlocks.of(ROWS), Similarities(GaussianKernel(0.7), POINTS[:8]))
+SPREAD, OWN = rng.normal(size=(GRAPH.root.shape[1], 3)), rng.normal(size=(6, 3))
+KNOWN, FACTORS = ROWS[[3, 8, 3, 0, 20, 30]], np.array([0.5, 1.0, 2.0])  # one of them twice
 SCALING = RowScaling("columns", np.array([0.1, 0.2, 0.3]), np.array([2.0, 1.0, 0.5]))
 
 #: For each case a predictor and its naive formula.
@@ -153,6 +175,18 @@ CASES = {
         NeighborAverage(POINTS[:5], COEF[:5], PASSED_ON[:5], 9),
         lambda X: neighbour_mean(X, POINTS[:5], COEF[:5], PASSED_ON, 5),
     ),
+    "spread": (
+        SpreadShares(GRAPH, SPREAD, FACTORS, 1e-12, KNOWN, OWN),
+        lambda X: spread(X, GRAPH, SPREAD, FACTORS, KNOWN, OWN),
+    ),
+    "spread of two columns": (
+        SpreadShares(GRAPH, SPREAD[:, :2], FACTORS[:2], 1e-12, KNOWN, OWN[:, :2]),
+        lambda X: spread(X, GRAPH, SPREAD[:, :2], FACTORS[:2], KNOWN, OWN[:, :2]),
+    ),
+    "spread without known rows": (
+        SpreadShares(GRAPH, SPREAD, FACTORS, 1e-12, KNOWN, OWN).without_rows(),
+        lambda X: spread(X, GRAPH, SPREAD, FACTORS, KNOWN[:0], OWN[:0]),
+    ),
     "constant": (Constant(INTERCEPT), lambda X: np.tile(INTERCEPT, (len(X), 1))),
     "sum": (
         WeightedSum(
@@ -208,7 +242,8 @@ def test_tiles_do_not_matter(predictor, monkeypatch):
         np.testing.assert_allclose(np.concatenate(parts), together, rtol=1e-10, atol=1e-12)
     monkeypatch.setattr("lapwing.kernels.expansion._BLOCK_ENTRIES", 60)
     monkeypatch.setattr("lapwing.spaces.predictors._NEIGHBOR_ROWS", 3)
-    monkeypatch.setattr("lapwing.spaces.predictors.tile_rows", lambda _: 4)
+    for module in ("predictors", "spread"):
+        monkeypatch.setattr(f"lapwing.spaces.{module}.tile_rows", lambda _: 4)
     np.testing.assert_allclose(predictor.values(X), together, rtol=1e-10, atol=1e-12)
 
 
@@ -257,10 +292,28 @@ def test_unknown_rows_are_refused_by_number():
         LOOKUP.values(X)
 
 
+def test_what_is_spread_may_be_rounding():
+    far = np.vstack([ROWS[:2], ROWS[:2] + 5.0, ROWS[:2] + 1e3])
+    f = EVERY["spread"]
+    F = GRAPH.normalized_features(far) @ SPREAD
+    sums = np.abs(F).sum(axis=1)
+    assert sums[2:4].max() < 0.5 * sums[:2].min()
+    assert sums[2:4].min() > 0.0
+    least = float(sums[2:4].max())
+    found = replace(f, least=least, rows=far[3:4], on_rows=OWN[:1]).values(far)
+    np.testing.assert_array_equal(found[[2, 4, 5]], 0.0)
+    assert np.abs(found[[0, 1, 3]]).sum(axis=1) == pytest.approx(1.0)
+    # Known rows count with their addition, sparse ones as well.
+    sparse = replace(f, least=least, rows=sp.csr_matrix(far[3:4]), on_rows=OWN[:1])
+    np.testing.assert_allclose(sparse.values(sp.csr_matrix(far)), found, rtol=1e-9, atol=1e-12)
+    assert f.values(ROWS[:0]).shape == (0, 3)
+    assert EVERY["spread of two columns"].values(ROWS[:0]).shape == (0, 1)
+
+
 # ---------------------------------------------------------------- multiples and sums
 
 scalable = ["gaussian", "linear", "linear of unit rows", "neighbours", "sum", "scaled rows"]
-scalable += ["prototypes", "anchors", "eigenfunctions"]
+scalable += ["prototypes", "anchors", "eigenfunctions", "spread", "spread of two columns"]
 
 
 @pytest.mark.parametrize("name", scalable)
@@ -274,7 +327,9 @@ def test_multiples(name, factor):
     assert np.array_equal(predictor.values(ROWS), before)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "linear", "linear of unit rows", "neighbours"])
+@pytest.mark.parametrize(
+    "name", ["gaussian", "linear", "linear of unit rows", "neighbours", "spread"]
+)
 def test_functions_over_the_same_points_are_added(name):
     predictor, formula = CASES[name]
     both = predictor.plus(predictor.times(0.5))
@@ -371,6 +426,19 @@ SENSELESS = {
     "too few weights": replace(EVERY["neighbours"], weights=np.ones(24)),
     "values of fewer neighbours": replace(EVERY["neighbours"], on_rows=COEF[:4]),
     "values of fewer rows": replace(LOOKUP, on_rows=COEF[:4]),
+    "coefficients of fewer features": replace(EVERY["spread"], coef=SPREAD[:-1]),
+    "coefficients of fewer columns": replace(EVERY["spread"], coef=SPREAD[:, :2]),
+    "factors of fewer columns": replace(EVERY["spread"], factors=FACTORS[:2]),
+    "one column": replace(
+        EVERY["spread"], coef=SPREAD[:, :1], factors=FACTORS[:1], on_rows=OWN[:, :1]
+    ),
+    "additions of fewer rows": replace(EVERY["spread"], on_rows=OWN[:4]),
+    "known rows of fewer columns": replace(EVERY["spread"], rows=KNOWN[:, :2]),
+    "rounding not finite": replace(EVERY["spread"], least=np.inf),
+    "rounding below zero": replace(EVERY["spread"], least=-1.0),
+    "weight not finite": replace(EVERY["spread"], weight=np.nan),
+    "graph of fewer points": replace(EVERY["spread"], graph=replace(GRAPH, root=GRAPH.root[:-1])),
+    "degrees of fewer points": replace(EVERY["spread"], graph=replace(GRAPH, load=GRAPH.load[1:])),
     "sum of nothing": WeightedSum(()),
     "sum of something else": WeightedSum((GaussianKernel(1.0),)),
     "kernel of another type": replace(EVERY["gaussian"], kernel=EVERY["linear"]),

@@ -36,7 +36,7 @@ NEW_SHARE = 0.25
 BASELINE = "supervised SVM (scikit-learn's SVC)"
 LAPSVC = "LapSVC, squared hinge"
 #: Methods that do not predict new rows.
-TRANSDUCTIVE = ("LGCClassifier", "NystromLGCClassifier")
+TRANSDUCTIVE = ("LGCClassifier",)
 
 
 @dataclass(frozen=True)

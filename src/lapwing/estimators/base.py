@@ -171,7 +171,7 @@ class Model(BaseEstimator):
                 f"{type(self).__name__} has no transduction_: it is not fitted, or it was copied "
                 "or stored after a fit to rows in blocks, which are not kept: predict these rows"
             )
-        predictor, function = self.predictor_, self._from_values
+        predictor, function = self._of_unlabelled, self._from_values
 
         def of_tile(X: Any) -> np.ndarray:
             return function(predictor.values(X))
@@ -179,6 +179,11 @@ class Model(BaseEstimator):
         like = function(np.zeros((0, self._targets.n_columns)))
         given = source.labelled, self._given_labels
         return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+
+    @property
+    def _of_unlabelled(self) -> Predictor:
+        """The function whose values unlabelled training rows have."""
+        return self.predictor_
 
     @property
     def _from_values(self) -> Callable[[np.ndarray], np.ndarray]:

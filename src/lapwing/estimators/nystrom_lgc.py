@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +13,14 @@ from ..arrays.blocks import RowBlocks
 from ..messages import warn
 from ..plan.points import plan_landmark_rows
 from ..spaces.features import CUTOFF
-from ..spaces.predictors import RowLookup
+from ..spaces.predictors import Predictor, SpreadShares, WeightedSum
 from ..spaces.prototypes import LowRankGraph, Similarities, tile_rows
-from .calibration import one_column
+from ..spaces.spread import drop_rounding, shares
 from .class_mass import check_prior, class_scales, mass_shares
 from .landmarks import landmark_rows
 from .model import Classifier
 from .parameters import check_kernel_of_any_rows, draw_seed
+from .row_source import source_of, with_share_values
 from .rows import Rows
 from .run import Solution, direct_result
 from .targets import Targets
@@ -36,8 +37,9 @@ class NystromLGCClassifier(Classifier):
 
         F = (1-α)(I - αΦΦᵀ)⁻¹Y = (1-α)(Y + αΦ(I - αΦᵀΦ)⁻¹ΦᵀY) .
 
-    The method is transductive: it has values for the training rows only, and ``predict`` refuses
-    new rows. It is meant for comparisons: `PVMClassifier` costs as much and predicts new rows.
+    A new row gets what an unlabelled training row gets, αφ(x)(I - αΦᵀΦ)⁻¹ΦᵀY times 1 - α, where
+    φ(x) are its features in the graph of the training rows, which it does not change. The method is
+    meant for comparisons: `PVMClassifier` costs as much.
 
     Parameters
     ----------
@@ -99,8 +101,13 @@ class NystromLGCClassifier(Classifier):
     Notes
     -----
     Cost: n·m·d operations for the similarities in each of three passes over the rows, and n·m²;
-    memory m², a tile of rows, and n numbers per class. Decision values are the rows of F divided by
-    the sum of their absolute values, and zero, with a warning, for rows whose values are rounding.
+    memory m², a tile of rows, the labelled rows and, unless rows come in blocks, n numbers per
+    class. Decision values are the rows of F divided by the sum of their absolute values, and zero
+    for rows whose values are rounding; ``fit`` warns of such training rows.
+
+    ``predict`` recognises labelled training rows by exact equality and adds the part Y of their
+    label; of labelled duplicates the first counts. Unlabelled duplicates of a labelled row thus get
+    its value as well. In ``transduction_`` they have theirs without that label.
 
     The approximate degrees may be too small or negative. They are replaced by K̃_ii, the part of a
     row in its own degree, where that is larger, and eigenvalues of ΦᵀΦ are cut off at 1, the
@@ -122,6 +129,9 @@ class NystromLGCClassifier(Classifier):
     >>> model = NystromLGCClassifier(n_landmarks=60).fit(X, y)
     >>> float(np.mean(model.transduction_ == truth)) > 0.95
     True
+    >>> X_new, truth_new = make_moons(100, noise=0.05, random_state=1)
+    >>> model.score(X_new, truth_new) > 0.95
+    True
     """
 
     alpha: float = 0.99
@@ -138,42 +148,64 @@ class NystromLGCClassifier(Classifier):
     random_state: Any = 0
     memory_limit: float | str | None = None
 
+    _in_blocks = True
     _checks = {"kernel": check_kernel_of_any_rows}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         check_prior(self.class_prior, targets)
-        started, passes = time.perf_counter(), 1 if refit else 3
-        system = self._system if refit else self._build_system(rows.X)
-        F, own, own_mass = system.solve(rows.X, targets.index, targets.weighted_one_hot)
-        lost = _drop_rounding(F, self.alpha)
-        if lost.any():
+        source = source_of(self, rows)
+        started, index = time.perf_counter(), source.index_of(targets)
+        seed = self._seed if refit else draw_seed(self.random_state)
+        system = self._system if refit else self._build_system(source.blocks, seed)
+        labelled, Y = source.blocks.take(index), targets.weighted_one_hot
+        spread = system.spread(labelled, Y)
+        F = spread.values(source.blocks, index) if source.in_memory else None
+        mass, n_lost = spread.sums(source.blocks) if F is None else _sums(F, spread.least)
+        if n_lost:
             warn(
-                f"{int(lost.sum())} rows are so far from all labels that rounding hides their "
-                "values, which are set to zero. Lower n_landmarks or gamma, or label rows near them"
+                f"{n_lost} rows are so far from all labels that rounding hides their values, "
+                "which are set to zero. Lower n_landmarks or gamma, or label rows near them"
             )
-        mass = F.sum(axis=0)
-        scales = class_scales(self.class_prior, targets, mass, mass - own_mass)
-        alone = F[targets.index] - own
-        _drop_rounding(alone, self.alpha)
-        held_out = _shares(alone * scales.held_out)
-        values = _shares(F * scales.factors)
+        scales = class_scales(self.class_prior, targets, mass, mass - spread.own_mass)
+        predictor = SpreadShares(
+            system.graph, spread.coef, scales.factors, spread.least, labelled, Y
+        )
+        # Class shares are those of the unlabelled rows, if there are any.
+        given = source.labelled
+        all_labelled = given is not None and len(given) == source.blocks.n_rows
+        solution = Solution(
+            predictor if all_labelled else predictor.without_rows(),
+            direct_result("woodbury", started, passes=1 if refit else 3),
+            None if F is None else shares(F * scales.factors),
+            shares(spread.without_own() * scales.held_out),
+            of_labelled=shares(spread.of_labelled * scales.factors),
+        )
+        solution = with_share_values(solution, source, targets, seed)
         similarities = system.graph.similarities
-        result = direct_result("woodbury", started, passes=passes)
         return self._set_fitted(
             rows,
             targets,
-            Solution(RowLookup(rows.X, values), result, values, held_out),
+            replace(solution, predictor=predictor),
             class_mass_=mass_shares(mass),
             landmarks_=similarities.points,
             kernel_=similarities.kernel,
             X_fit_=rows.X,
             _system=system,
+            _seed=seed,
         )
 
-    def _build_system(self, X: Any) -> NystromSystem:
-        plan = plan_landmark_rows(X.shape[0], self.n_landmarks, memory_limit=self.memory_limit)
-        similarities = landmark_rows(self, plan, RowBlocks.of(X), draw_seed(self.random_state))
-        return NystromSystem.build(RowBlocks.of(X), similarities, float(self.alpha))
+    def _build_system(self, blocks: RowBlocks, seed: int) -> NystromSystem:
+        plan = plan_landmark_rows(blocks.n_rows, self.n_landmarks, memory_limit=self.memory_limit)
+        similarities = landmark_rows(self, plan, blocks, seed)
+        return NystromSystem.build(blocks, similarities, float(self.alpha))
+
+    @property
+    def _of_unlabelled(self) -> Predictor:
+        found = self.predictor_
+        parts = found.parts if isinstance(found, WeightedSum) else (found,)
+        return WeightedSum(
+            tuple(one.without_rows() if isinstance(one, SpreadShares) else one for one in parts)
+        )
 
 
 @dataclass(frozen=True)
@@ -204,59 +236,102 @@ class NystromSystem:
         r = graph.root.shape[1]
 
         def add(sums: list[np.ndarray], X: Any) -> None:
-            phi = normalized_features(graph, X)
+            phi = graph.normalized_features(X)
             sums[0] += phi.T @ phi
             sums[1] += phi.sum(axis=0)
 
         def start() -> list[np.ndarray]:
             return [np.zeros((r, r)), np.zeros(r)]
 
-        tile = tile_rows(2 * len(similarities.points))
-        gram, total = rows.sum("graph", start, add, tile)
+        gram, total = rows.sum("graph", start, add, _tile(graph))
         values, vectors = np.linalg.eigh(gram)
         # Features are scaled so that no eigenvalue of the graph is above 1.
         gain = np.minimum(1.0, 1.0 / np.maximum(values, 1e-300))
         gain /= 1.0 - alpha * np.clip(values, 0.0, 1.0)
         return cls(graph, alpha, (vectors * gain) @ vectors.T, total)
 
-    def solve(
-        self, X: Any, index: np.ndarray, Y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return F/(1-α) of all rows, and what each label adds to its own row and to the sums.
-
-        ``index`` are the labelled rows, and Y of shape (l, n_classes) their rows of the right-hand
-        side, of which the others are zero.
-        """
-        graph = self.graph
-        phi = normalized_features(graph, X[index])
+    def spread(self, labelled: Any, Y: np.ndarray) -> _Spread:
+        """Return F/(1-α) for labelled rows and Y of shape (l, n_classes), zero for all others."""
+        phi = self.graph.normalized_features(labelled)
         coef = self.alpha * (self.inverse @ (phi.T @ Y))
-        tile = tile_rows(2 * len(graph.similarities.points))
-        F = RowBlocks.of(X).map(
-            "values", lambda part: normalized_features(graph, part) @ coef, tile
-        )
-        F[index] += Y
         through = self.alpha * (phi @ self.inverse)
         own = Y * (1.0 + np.einsum("ij,ij->i", through, phi))[:, None]
-        return F, own, Y * (1.0 + through @ self.total)[:, None]
+        own_mass = Y * (1.0 + through @ self.total)[:, None]
+        return _Spread(self.graph, coef, CUTOFF * self.alpha, Y, phi @ coef, own, own_mass)
 
 
-def normalized_features(graph: LowRankGraph, X: Any) -> np.ndarray:
-    """Return Φ of some rows, with degrees of at least what a row adds to its own."""
-    E = graph.similarities.raw(X)
-    P = E @ graph.root
-    own = np.einsum("ij,ij->i", P, P)
-    degrees = np.maximum(graph.degrees(E), own)
-    return P / np.sqrt(np.where(degrees > 0, degrees, 1.0))[:, None]
+@dataclass(frozen=True)
+class _Spread:
+    """F/(1-α): Φ(x)·coef of any row, and Y in addition for labelled ones.
+
+    Attributes
+    ----------
+    graph : LowRankGraph
+        Gives Φ.
+    coef : ndarray of shape (r, n_classes)
+        Coefficients.
+    least : float
+        Sum of absolute values up to which a row holds the rounding of α times a label.
+    Y, reached : ndarray of shape (l, n_classes)
+        The labels, and Φ·coef of the labelled rows.
+    own, own_mass : ndarray of shape (l, n_classes)
+        What each label adds to its own row, and to the sum of all rows.
+    """
+
+    graph: LowRankGraph
+    coef: np.ndarray
+    least: float
+    Y: np.ndarray
+    reached: np.ndarray
+    own: np.ndarray
+    own_mass: np.ndarray
+
+    def of_rows(self, X: Any) -> np.ndarray:
+        """Return the values of rows without a label."""
+        return self.graph.normalized_features(X) @ self.coef
+
+    @property
+    def of_labelled(self) -> np.ndarray:
+        """The values of the labelled rows."""
+        F = self.reached + self.Y
+        drop_rounding(F, self.least)
+        return F
+
+    def without_own(self) -> np.ndarray:
+        """Return the values that the labelled rows would have without their own label."""
+        F = self.reached + self.Y - self.own
+        drop_rounding(F, self.least)
+        return F
+
+    def values(self, blocks: RowBlocks, index: np.ndarray) -> np.ndarray:
+        """Return the values of all rows, of which these are labelled. Cost: a pass over them."""
+        F = blocks.map("values", self.of_rows, _tile(self.graph))
+        F[index] += self.Y
+        return F
+
+    def sums(self, blocks: RowBlocks) -> tuple[np.ndarray, int]:
+        """Return `_sums` of all rows, whose values are not stored. Cost: a pass over them."""
+
+        def start() -> list[np.ndarray]:
+            return [np.zeros(self.coef.shape[1]), np.zeros(1, dtype=int)]
+
+        def add(sums: list[np.ndarray], X: Any) -> None:
+            mass, n_lost = _sums(self.of_rows(X), self.least)
+            sums[0] += mass
+            sums[1] += n_lost
+
+        mass, [n_lost] = blocks.sum("values", start, add, _tile(self.graph))
+        # So far the labelled rows were without their labels.
+        before, lost_before = _sums(self.reached.copy(), self.least)
+        after, lost_after = _sums(self.reached + self.Y, self.least)
+        return mass + (after - before), int(n_lost) + lost_after - lost_before
 
 
-def _drop_rounding(F: np.ndarray, alpha: float) -> np.ndarray:
-    """Set rows to zero that hold the rounding of α times a label; return which."""
-    lost = np.abs(F).sum(axis=1) <= CUTOFF * alpha
-    F[lost] = 0.0
-    return lost
+def _sums(F: np.ndarray, least: float) -> tuple[np.ndarray, int]:
+    """Set rows to zero that are rounding; return the sums of all rows, and how many these are."""
+    n_lost = int(drop_rounding(F, least).sum())
+    return F.sum(axis=0), n_lost
 
 
-def _shares(F: np.ndarray) -> np.ndarray:
-    """Return values over the sum of their absolute values; one column for two classes."""
-    sizes = np.abs(F).sum(axis=1, keepdims=True)
-    return one_column(F / np.where(sizes > 0, sizes, 1.0))
+def _tile(graph: LowRankGraph) -> int:
+    return tile_rows(2 * len(graph.similarities.points))

@@ -22,7 +22,6 @@ from ..operators.sparse import PowerOperator, SparseOperator
 from ..solvers.driver import SolverResult
 from ..solvers.path import SolutionPath
 from ..spaces.predictors import PREDICTOR_TYPES
-from ..spaces.prototypes import LowRankGraph
 
 #: The types by name, for files.
 known_types: dict[str, type] = {}
@@ -55,7 +54,6 @@ register(
     ClassPaths,
     KNNGraph,
     KeptRows,
-    LowRankGraph,
     MarginStart,
     NystromSystem,
     PathFunctions,

@@ -152,6 +152,17 @@ class LowRankGraph:
         """
         return np.maximum(E @ self.load, 0.0)
 
+    def normalized_features(self, X: Any) -> np.ndarray:
+        """Return Φ = D̃^(-1/2) E W^(-1/2) of rows, shape (rows, r).
+
+        Degrees are at least K̃_ii, the part of a row in its own, so that no row is longer than one.
+        """
+        E = self.similarities.raw(X)
+        P = E @ self.root
+        own = np.einsum("ij,ij->i", P, P)
+        degrees = np.maximum(self.degrees(E), own)
+        return P / np.sqrt(np.where(degrees > 0, degrees, 1.0))[:, None]
+
 
 def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
     """Return a radial kernel with a width that fits the points; other kernels are not changed.
