@@ -1,0 +1,239 @@
+"""The files of a table, one by one: which there are, and how each format is read in batches.
+
+pyarrow is imported inside functions. Must not know how files are put together to one table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from .text_files import NotANumberError, TextFile, infer_types, open_text_file
+
+#: Formats by the suffixes of their files; text files may also end in ``.gz``.
+FORMATS = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), "arrow"),
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "text"),
+}
+_KNOWN = ".parquet, .feather, .arrow, .csv, .tsv or .txt"
+#: Bytes that are buffered for a column of a Parquet file: column chunks are not read as a whole.
+_BUFFER = 1 << 18
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+#: Yields batches of some columns, of at most so many rows.
+_Read = Callable[[list[str], int], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file or dataset: the name, the schema, the number of rows if known, and how it is read.
+
+    `constants` are columns that the names of the folders give.
+    """
+
+    name: str
+    schema: Any
+    n_rows: int | None
+    read: _Read
+    constants: dict[str, str | None] = field(default_factory=dict)
+
+
+def check_names(names: Sequence[str], source: str) -> None:
+    """Raise a ValueError if two columns have the same name."""
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
+            shown = repr(name if len(name) <= 60 else name[:60] + "…")
+            positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
+            raise ValueError(
+                f"{source} has {count} columns named {shown}, at positions "
+                f"{', '.join(positions)}: rename all but one"
+            )
+
+
+def file_format(path: Path) -> str | None:
+    """Return the format that the suffix of a file shows, or None if it is not known."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        return "text" if FORMATS.get("".join(suffixes[-2:-1])) == "text" else None
+    return FORMATS.get("".join(suffixes[-1:]))
+
+
+def open_folder(folder: Path, encoding: str) -> list[FilePart]:
+    """Open the files of a folder and of those within it, sorted by name."""
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
+    if not paths:
+        raise ValueError(f"the folder {folder} contains no files: give one with {_KNOWN} files")
+    parts = open_paths(paths, encoding)
+    constants = [_partition(path.relative_to(folder).parent) for path in paths]
+    for path, own in zip(paths, constants, strict=True):
+        if own.keys() != constants[0].keys():
+            raise ValueError(
+                f"{path.relative_to(folder)} and {paths[0].relative_to(folder)} are in folders "
+                "that name other columns: give all folders the same ones, such as year=2024"
+            )
+    return [
+        FilePart(
+            str(path.relative_to(folder)),
+            part.schema,
+            part.n_rows,
+            part.read,
+            {name: v for name, v in own.items() if name not in part.schema.names},
+        )
+        for path, part, own in zip(paths, parts, constants, strict=True)
+    ]
+
+
+def _partition(folder: Path) -> dict[str, str | None]:
+    """Return the columns and values in the names of folders."""
+    pairs = [name.partition("=") for name in folder.parts]
+    values = {unquote(name): unquote(value) for name, equals, value in pairs if equals}
+    return {name: None if value == _NO_PARTITION else value for name, value in values.items()}
+
+
+def open_paths(paths: list[Path], encoding: str) -> list[FilePart]:
+    """Open files, which must be of one format."""
+    formats = {path: file_format(path) for path in paths}
+    for path, found in formats.items():
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file {path}")
+        if found is None:
+            raise ValueError(
+                f"{path.name}: the format {path.suffix or 'of a file without an extension'} is not "
+                f"known: give {_KNOWN} files"
+            )
+    if len(set(formats.values())) > 1:
+        other = next(path for path in paths if formats[path] != formats[paths[0]])
+        raise ValueError(
+            f"{paths[0].name} and {other.name} are of different formats: give files of one format"
+        )
+    open_part = {"parquet": _parquet_part, "arrow": _arrow_part}.get(formats[paths[0]] or "")
+    if open_part is None:
+        return _text_parts(paths, encoding)
+    parts = []
+    for path in paths:
+        with explained(path.name):
+            parts.append(open_part(path))
+    return parts
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turn errors of reading a file into ones that name it and say what to do."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except PermissionError:
+        raise PermissionError(
+            f"{name} must not be read: change its permissions, or give a copy"
+        ) from None
+    except (MemoryError, FileNotFoundError):
+        raise
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        reason = (str(error).splitlines() or ["it is damaged"])[0]
+        raise ValueError(f"{name} cannot be read: {reason}. Write it again") from None
+
+
+# ---------------------------------------------------------------- one file
+
+
+def _parquet_part(path: Path) -> FilePart:
+    from pyarrow import parquet
+
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        # Without a buffer whole column chunks are read at once; `dataset.to_batches` keeps many.
+        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            yield from _validated(file.iter_batches(rows, columns=columns, use_threads=False))
+
+    with parquet.ParquetFile(path) as file:
+        return FilePart(path.name, file.schema_arrow, file.metadata.num_rows, read)
+
+
+def _validated(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches; damaged ones, which can end the process later, raise an error."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _arrow_part(path: Path) -> FilePart:
+    """Open a file or a stream of Arrow; Feather is the former."""
+    import pyarrow as pa
+
+    with open(path, "rb") as start:
+        is_stream = start.read(6) != b"ARROW1"
+
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        with pa.OSFile(str(path)) as source:
+            indices = [schema.get_field_index(name) for name in columns]
+            options = pa.ipc.IpcReadOptions(included_fields=indices)
+            if is_stream:
+                yield from _validated(pa.ipc.open_stream(source, options=options))
+                return
+            stored = pa.ipc.open_file(source, options=options)
+            yield from _validated(map(stored.get_batch, range(stored.num_record_batches)))
+
+    with pa.OSFile(str(path)) as source:
+        schema = (pa.ipc.open_stream if is_stream else pa.ipc.open_file)(source).schema
+    if is_stream:
+        return FilePart(path.name, schema, None, read)
+    from pyarrow import dataset
+
+    return FilePart(path.name, schema, dataset.dataset(path, format="ipc").count_rows(), read)
+
+
+def _text_parts(paths: list[Path], encoding: str) -> list[FilePart]:
+    """Open text files, all with the types that the first rows of the first one show."""
+    import pyarrow as pa
+
+    types: dict[str, Any] = {}
+    parts = []
+    for path in paths:
+        with explained(path.name):
+            file = open_text_file(path, encoding)
+        check_names(file.names, path.name)
+        types = types or infer_types(file)
+        fields = [(name, types.get(name, pa.string())) for name in file.names]
+        parts.append(FilePart(path.name, pa.schema(fields), None, _text_reader(file, types)))
+    return parts
+
+
+def _text_reader(file: TextFile, types: dict[str, Any]) -> _Read:
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        try:
+            yield from file.batches({name: types[name] for name in columns})
+        except NotANumberError as error:
+            raise ValueError(
+                f"{error}, and the first rows of the table contain {types[error.column]}: correct "
+                "or empty the cell, or leave out the column"
+            ) from None
+
+    return read
+
+
+def dataset_part(source: Any) -> FilePart:
+    """Return a table or dataset in memory or on disk, with its filter if it has one."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    if isinstance(source, pa.Table):
+        source = dataset.dataset(source)
+    # By default dozens of batches of many files are read ahead.
+    slow = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+
+    def read(columns: list[str], rows: int) -> Iterator[Any]:
+        yield from source.to_batches(columns=columns, batch_size=rows, **slow)
+
+    is_text = isinstance(getattr(source, "format", None), dataset.CsvFileFormat)
+    n_rows = None if is_text else source.count_rows(**slow)
+    return FilePart("the table", source.schema, n_rows, read)

@@ -1,0 +1,231 @@
+"""Tables in files of any size, read in record batches of pyarrow with bounded memory.
+
+One file, a folder of them, a list, or a dataset of pyarrow: all become `TableFiles`. pyarrow is an
+optional dependency and is imported inside functions. Must not know what columns mean.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .file_parts import (
+    FilePart,
+    check_names,
+    dataset_part,
+    explained,
+    file_format,
+    open_folder,
+    open_paths,
+)
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files of one table, read in batches; see `open_files`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file or folder, for messages.
+    columns : tuple of str
+        Names of the columns: those of the first file in its order, then those of the folders
+        (``year=2024/``).
+    n_rows : int or None
+        Number of rows, or None if only reading tells it, as for text files.
+    schema : pyarrow.Schema
+        Types of the columns. Types that differ between files are widened; whole numbers in text
+        files are float64.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    n_rows: int | None
+    schema: Any
+    _parts: tuple[FilePart, ...] = field(repr=False)
+
+    def batches(self, columns: Sequence[str] | None = None, rows: int = 65_536) -> Iterator[Any]:
+        """Yield the rows from the start, in the order of the files.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read, in this order; by default all.
+        rows : int
+            Most rows of a batch.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            At least one row of the columns, with the types of `schema`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or a file is damaged; the message names both.
+        """
+        names = list(self.columns if columns is None else columns)
+        for name in names:
+            if name not in self.columns:
+                raise ValueError(
+                    f"{self.name} has no column {name!r}: it has {', '.join(self.columns[:20])}"
+                )
+        for part in self._parts:
+            stored = [name for name in names if name not in part.constants]
+            with explained(part.name):
+                for batch in part.read(stored, rows):
+                    for start in range(0, batch.num_rows, rows):
+                        yield self._converted(batch.slice(start, rows), names, part)
+
+    def _converted(self, batch: Any, names: list[str], part: FilePart) -> Any:
+        """Return a batch with the columns in order, of the types of the schema."""
+        import pyarrow as pa
+
+        arrays = []
+        for name in names:
+            type_ = self.schema.field(name).type
+            if name in part.constants:
+                values = pa.repeat(pa.scalar(part.constants[name], pa.string()), batch.num_rows)
+            else:
+                values = batch.column(batch.schema.get_field_index(name))
+            # Whole numbers above 2⁵³ are rounded where another file has fractions.
+            arrays.append(values if values.type == type_ else values.cast(type_, safe=False))
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def is_table_files(source: Any) -> bool:
+    """Return whether `open_files` is for it: a path, paths, or a table or dataset of pyarrow.
+
+    A path must name a folder, or have a suffix that is known; the file need not exist.
+
+    Examples
+    --------
+    >>> is_table_files("rows.parquet"), is_table_files(["a.csv", "b.csv.gz"]), is_table_files([[1]])
+    (True, True, False)
+    """
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(
+            isinstance(path, (str, Path)) and file_format(Path(path)) is not None for path in source
+        )
+    if isinstance(source, (str, Path)):
+        return file_format(Path(source)) is not None or Path(source).is_dir()
+    return any(isinstance(source, cls) for cls in _arrow_classes())
+
+
+def open_files(source: Any, *, encoding: str = "utf-8") -> TableFiles:
+    """Open the files of a table: only their types and sizes are read.
+
+    Parameters
+    ----------
+    source : str, Path, sequence of them, pyarrow.Table or pyarrow.dataset.Dataset
+        A Parquet, Feather, Arrow or text file (CSV, TSV, also ``.gz``), a folder of files of one
+        format, also in folders such as ``year=2024``, or a list of such files. In a folder the
+        order is that of the names; files whose names begin with ``.`` or ``_`` are ignored.
+    encoding : str, default="utf-8"
+        Encoding of text files.
+
+    Returns
+    -------
+    TableFiles
+
+    Raises
+    ------
+    ValueError
+        If the files are not of one known format, have other columns or types, or are damaged.
+    FileNotFoundError, PermissionError
+        If a file does not exist, or must not be read.
+    ImportError
+        If pyarrow is not installed.
+    """
+    _require_pyarrow()
+    if isinstance(source, _arrow_classes()):
+        return _joined("the table", [dataset_part(source)])
+    if isinstance(source, (list, tuple)):
+        paths = [Path(path) for path in source]
+        if not paths:
+            raise ValueError("the list of files is empty: give at least one file")
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        return _joined(f"{paths[0].name}{more}", open_paths(paths, encoding))
+    path = Path(source)
+    if not path.is_dir():
+        return _joined(path.name, open_paths([path], encoding))
+    return _joined(path.name or str(path), open_folder(path, encoding))
+
+
+def _require_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            'files of tables need pyarrow, which is not installed: pip install "lapwing[tables]"'
+        ) from None
+
+
+def _arrow_classes() -> tuple[type, ...]:
+    """Return the classes of pyarrow that hold tables, if it was imported."""
+    if "pyarrow" not in sys.modules:
+        return ()
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    return pa.Table, dataset.Dataset
+
+
+# ---------------------------------------------------------------- files of one table
+
+
+def _joined(name: str, parts: list[FilePart]) -> TableFiles:
+    """Return the files as one table, whose types are wide enough for all of them."""
+    import pyarrow as pa
+
+    first = parts[0]
+    check_names(first.schema.names, first.name)
+    types = {field.name: _plain(field.type) for field in first.schema}
+    for part in parts[1:]:
+        check_names(part.schema.names, part.name)
+        _check_columns(part, first)
+        for field_ in part.schema:
+            types[field_.name] = _widened(types[field_.name], field_, part.name, first.name)
+    for column in first.constants:
+        values = [part.constants[column] for part in parts]
+        are_whole = all(value is None or value.isdecimal() for value in values)
+        types[column] = pa.int64() if are_whole and any(values) else pa.string()
+    counts = [part.n_rows for part in parts]
+    n_rows = None if None in counts else sum(count or 0 for count in counts)
+    return TableFiles(name, tuple(types), n_rows, pa.schema(list(types.items())), tuple(parts))
+
+
+def _check_columns(part: FilePart, first: FilePart) -> None:
+    own, others = part.schema.names, first.schema.names
+    remedy = "give files with the same columns"
+    for name in set(others) - set(own):
+        raise ValueError(f"{part.name} lacks column {name!r}, which {first.name} has: {remedy}")
+    for name in set(own) - set(others):
+        raise ValueError(f"{part.name} has column {name!r}, which {first.name} lacks: {remedy}")
+
+
+def _plain(type_: Any) -> Any:
+    """Return the type of the values of a dictionary, other types unchanged."""
+    import pyarrow as pa
+
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def _widened(known: Any, field_: Any, name: str, first: str) -> Any:
+    """Return the type for values of both types, such as float64 for whole numbers and fractions."""
+    import pyarrow as pa
+
+    other = _plain(field_.type)
+    if known == other:
+        return known
+    try:
+        schemas = [pa.schema([(field_.name, type_)]) for type_ in (known, other)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        raise ValueError(
+            f"column {field_.name!r} of {name} contains {other}, and that of {first} {known}: "
+            "store the same type in all files"
+        ) from None

@@ -1,0 +1,288 @@
+"""Text files of a table: cells separated by comma, semicolon, tab or bar, names in the first line.
+
+pyarrow parses them, a block at a time, so that memory does not grow with the file. What pyarrow
+does not report is found here, by a second look at the file: the line of an error, and quotes that
+are not closed. Must not know what columns mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .text_source import DAMAGED, TextSource, bad_encoding, check_encoding, open_text
+
+#: Cells that mean "not known", in lower case and without the spaces around them.
+MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
+#: The same as pyarrow needs them, which compares cells as they are.
+_NULLS = sorted({f(m) for m in MISSING_MARKS for f in (str.lower, str.upper, str.title)} | {"NaN"})
+_DELIMITERS = ",;\t|"
+#: Bytes per block, and most of a row: a quote that is not closed makes one row of the whole rest.
+_BLOCK, LONGEST_ROW = 1 << 20, 1 << 26
+#: Number of lines, and of bytes, that are inspected before anything is read.
+_SAMPLE_LINES, _SAMPLE_BYTES = 500, 1 << 20
+#: Held while cells may be longer than the limit of `csv`, which is one for the whole process.
+_CSV_LOCK = threading.Lock()
+
+
+class NotANumberError(ValueError):
+    """A cell is not of the type with which its column is read; `column` is its name."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class LongRowError(ValueError):
+    """A row is longer than the limit."""
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file of which the first rows are known; see `open_text_file`.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    encoding : str
+        Its encoding.
+    delimiter : str
+        What separates cells.
+    names : list of str
+        Names of all columns, in the order of the file; an empty one is replaced by "column 3".
+    sample : list of list of str
+        Cells of the first rows.
+    row_bytes : float
+        Mean length of the first lines in UTF-8.
+    """
+
+    path: Path
+    encoding: str
+    delimiter: str
+    names: list[str]
+    sample: list[list[str]]
+    row_bytes: float
+
+    def batches(
+        self, types: Mapping[str, Any], *, longest_row: int = LONGEST_ROW, decimal: str = "."
+    ) -> Iterator[Any]:
+        """Yield the rows as batches of pyarrow.
+
+        Parameters
+        ----------
+        types : mapping from str to pyarrow.DataType
+            The columns to read, and their types. Missing cells of texts are empty texts.
+        longest_row : int
+            Most bytes of a row.
+        decimal : {".", ","}
+            Decimal mark of numbers.
+
+        Raises
+        ------
+        NotANumberError
+            If a cell is not of the type of its column.
+        LongRowError
+            If a row is longer than the limit.
+        ValueError
+            If the file is not what it should be; the message names the line.
+        """
+        n_read, block = 0, min(_BLOCK, longest_row)
+        while True:
+            try:
+                for batch in self._read(types, block, decimal, n_read):
+                    n_read += batch.num_rows
+                    yield batch
+                return
+            except LongRowError:
+                if block >= longest_row:
+                    raise
+                block = min(8 * block, longest_row)  # read once more, from where it was
+
+    def _read(
+        self, types: Mapping[str, Any], block: int, decimal: str, n_skipped: int
+    ) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        options = (
+            # One thread, so that errors have a row; a block is parsed while the next one is read.
+            arrow_csv.ReadOptions(
+                use_threads=False,
+                block_size=block,
+                column_names=self.names,
+                skip_rows_after_names=1,
+            ),
+            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=dict(types),
+                include_columns=list(types),
+                null_values=_NULLS,
+                decimal_point=decimal,
+            ),
+        )
+        with TextSource(self.path, self.encoding) as source:
+            try:
+                for batch in arrow_csv.open_csv(pa.PythonFile(source, "r"), *options):
+                    skipped = min(n_skipped, batch.num_rows)
+                    n_skipped -= skipped
+                    if batch.num_rows > skipped:
+                        yield batch.slice(skipped)
+            except (pa.ArrowException, UnicodeError, *DAMAGED) as error:
+                raise self._explained(error) from None
+            if source.n_quotes % 2:
+                self._check_quotes()
+
+    def _explained(self, error: Exception) -> ValueError:
+        """Return an error of reading with the line and the column."""
+        name, reason = self.path.name, (str(error).splitlines() or ["it is damaged"])[0]
+        if "straddling" in reason:
+            return LongRowError(
+                f"{name} has a row that is too long: look for a quote that is not closed, or "
+                "shorten the row"
+            )
+        if isinstance(error, UnicodeError) or "UTF8" in reason:
+            return ValueError(bad_encoding(self.path, self.encoding))
+        if cell := re.search(r"CSV column #(\d+): Row #(\d+): CSV conv.* value '(.*)'", reason):
+            column, line = self.names[int(cell[1])], self.line_of(int(cell[2]) - 2)
+            message = f"column {column!r} of {name} contains {cell[3]!r} in line {line}"
+            return NotANumberError(message, column)
+        if "Expected" in reason:
+            for line, row in self._rows():
+                if len(row) != len(self.names):
+                    return ValueError(
+                        f"line {line} of {name} has {len(row)} cells, the line of names has "
+                        f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
+                        "around it, and each quote must be closed"
+                    )
+        return ValueError(f"{name} cannot be read: {reason}")
+
+    def _check_quotes(self) -> None:
+        """Raise a ValueError if the file ends within quotes."""
+        last = 0
+        try:
+            for line, _ in self._rows(strict=True):
+                last = line
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                raise ValueError(
+                    f"line {last + 1} of {self.path.name} begins a row that does not end: look for "
+                    "a quote that is not closed"
+                ) from None
+
+    def _rows(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Yield line and cells of each row, names first, with `csv` of Python, which counts lines.
+
+        Only errors and messages need it.
+        """
+        with open_text(self.path, self.encoding) as file, _long_cells():
+            reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
+            for row in filter(None, reader):
+                yield reader.line_num, row
+
+    def line_of(self, row: int) -> int:
+        """Return the line of the file on which a row ends, both counted as a user sees them."""
+        for number, (line, _) in enumerate(self._rows(), start=-1):
+            if number == row:
+                return line
+        raise IndexError(f"{self.path.name} has no row {row}")
+
+
+def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
+    """Inspect the first rows of a text file.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, or not text in that encoding.
+    LongRowError
+        If the first row is longer than the limit.
+    """
+    check_encoding(encoding)
+    try:
+        sample = _first_lines(path, encoding)
+        text = sample.decode("utf-8")
+    except UnicodeError:
+        raise ValueError(bad_encoding(path, encoding)) from None
+    except DAMAGED as error:
+        raise ValueError(f"{path.name} cannot be read: {error}") from None
+    if not text.strip():
+        raise ValueError(
+            f"{path.name} is empty: the first line must contain the names of the columns"
+        )
+    lines = list(io.StringIO(text, newline=""))
+    is_tsv = any(suffix.lower() in (".tsv", ".tab") for suffix in path.suffixes)
+    with _long_cells():
+        delimiter = "\t" if is_tsv else _sniff(lines)
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], start=1)]
+    row_bytes = max(len(sample) / len(rows), 1.0)
+    return TextFile(path, encoding, delimiter, names, rows[1:], row_bytes)
+
+
+def _first_lines(path: Path, encoding: str) -> bytes:
+    """Return the first whole lines in UTF-8; if they are long, only the names and a few rows."""
+    data = b""
+    with TextSource(path, encoding) as source:
+        while piece := source.read(_SAMPLE_BYTES):
+            data += piece
+            n_lines = data.count(b"\n")
+            if n_lines > 1:
+                break
+            if len(data) > LONGEST_ROW:
+                raise LongRowError(f"the first lines of {path.name} are too long to be names")
+        else:
+            return data
+    end = -1
+    for _ in range(min(n_lines, _SAMPLE_LINES)):
+        end = data.index(b"\n", end + 1)
+    return data[: end + 1]
+
+
+def _sniff(lines: list[str]) -> str:
+    """Return the delimiter that splits most rows into as many cells as the first one."""
+
+    def merit(delimiter: str) -> tuple[float, int]:
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
+        return (widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0, widths[0])
+
+    sample = lines[:50]
+    return max(_DELIMITERS, key=merit)
+
+
+def infer_types(file: TextFile) -> dict[str, Any]:
+    """Return types of pyarrow for all columns, from the first rows; numbers are float64."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    width, text = len(file.names), io.StringIO()
+    csv.writer(text).writerows(row for row in file.sample if len(row) == width)
+    found = arrow_csv.read_csv(
+        io.BytesIO(text.getvalue().encode("utf-8")),
+        arrow_csv.ReadOptions(column_names=file.names),
+        arrow_csv.ParseOptions(newlines_in_values=True),
+        arrow_csv.ConvertOptions(null_values=_NULLS),
+    )
+    numbers = (pa.types.is_integer, pa.types.is_null)
+    return {
+        field.name: pa.float64() if any(is_one(field.type) for is_one in numbers) else field.type
+        for field in found.schema
+    }
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let cells be long: `csv` has one limit for the whole process, which is restored."""
+    with _CSV_LOCK:
+        limit = csv.field_size_limit(LONGEST_ROW)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
