@@ -13,6 +13,7 @@ from pyarrow import csv as arrow_csv  # noqa: E402
 from pyarrow import dataset, feather, parquet  # noqa: E402
 
 from lapwing.arrays import text_files  # noqa: E402
+from lapwing.arrays.file_parts import TextOptions  # noqa: E402
 from lapwing.arrays.files import is_table_files, open_files  # noqa: E402
 
 
@@ -191,8 +192,26 @@ def test_other_encodings(tmp_path):
     (tmp_path / "a.csv").write_bytes("é,b\nü,1\n€,2\n".encode("cp1252"))
     with pytest.raises(ValueError, match=r"a\.csv is not text in utf-8 \(line 1, byte 1, 0xe9\)"):
         open_files(tmp_path / "a.csv")
-    files = open_files(tmp_path / "a.csv", encoding="cp1252")
+    files = open_files(tmp_path / "a.csv", TextOptions("cp1252"))
     assert together(files).to_pydict() == {"é": ["ü", "€"], "b": [1.0, 2.0]}
+
+
+def test_places_of_rows(tmp_path):
+    (tmp_path / "a.csv").write_text('x,t\n\n1,"a\nb"\n2,c\n')
+    (tmp_path / "b.csv").write_text("x,t\n3,d\n")
+
+    def places(source, **options):
+        located = open_files(source, **options).located(rows=1)
+        return [where(row) for batch, where in located for row in range(batch.num_rows)]
+
+    assert places(tmp_path / "a.csv") == ["line 4", "line 5"]
+    assert places(tmp_path) == ["line 4 of a.csv", "line 5 of a.csv", "line 2 of b.csv"]
+    assert places(write(rows(3), tmp_path / "c.parquet")) == ["row 1", "row 2", "row 3"]
+    assert open_files(tmp_path / "c.parquet").n_expected == 3
+    texts = open_files(tmp_path / "a.csv", TextOptions(texts=True))
+    assert together(texts).column("x").to_pylist() == ["1", "2"]
+    (tmp_path / "b.csv").write_text("x,t\n" + "3,d\n" * 5000)
+    assert 4000 < open_files(tmp_path / "b.csv").n_expected < 6000
 
 
 def test_tables_and_datasets_of_pyarrow(tmp_path):

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from .text_files import NotANumberError, TextFile, infer_types, open_text_file
+from .text_files import LONGEST_ROW, NotANumberError, TextFile, infer_types, open_text_file
+from .text_source import unpacked_size
 
 #: Formats by the suffixes of their files; text files may also end in ``.gz``.
 FORMATS = {
@@ -30,10 +31,34 @@ _Read = Callable[[list[str], int], Iterator[Any]]
 
 
 @dataclass(frozen=True)
-class FilePart:
-    """A file or dataset: the name, the schema, the number of rows if known, and how it is read.
+class TextOptions:
+    """How text files are read: encoding, whether all cells stay texts, most bytes of a row."""
 
-    `constants` are columns that the names of the folders give.
+    encoding: str = "utf-8"
+    texts: bool = False
+    longest_row: int = LONGEST_ROW
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file or dataset.
+
+    Attributes
+    ----------
+    name : str
+        Its name, for messages.
+    schema : pyarrow.Schema
+        Its columns.
+    n_rows : int or None
+        Number of rows, if it is known without reading.
+    read : callable
+        Yields batches.
+    constants : dict
+        Columns that the names of the folders give.
+    n_expected : int
+        An estimate of the number of rows where it is not known.
+    line_of : callable, optional
+        For text files, returns the line on which a row ends.
     """
 
     name: str
@@ -41,6 +66,8 @@ class FilePart:
     n_rows: int | None
     read: _Read
     constants: dict[str, str | None] = field(default_factory=dict)
+    n_expected: int = 0
+    line_of: Callable[[int], int] | None = None
 
 
 def check_names(names: Sequence[str], source: str) -> None:
@@ -63,7 +90,7 @@ def file_format(path: Path) -> str | None:
     return FORMATS.get("".join(suffixes[-1:]))
 
 
-def open_folder(folder: Path, encoding: str) -> list[FilePart]:
+def open_folder(folder: Path, options: TextOptions) -> list[FilePart]:
     """Open the files of a folder and of those within it, sorted by name."""
     paths = sorted(
         path
@@ -73,7 +100,7 @@ def open_folder(folder: Path, encoding: str) -> list[FilePart]:
     )
     if not paths:
         raise ValueError(f"the folder {folder} contains no files: give one with {_KNOWN} files")
-    parts = open_paths(paths, encoding)
+    parts = open_paths(paths, options)
     constants = [_partition(path.relative_to(folder).parent) for path in paths]
     for path, own in zip(paths, constants, strict=True):
         if own.keys() != constants[0].keys():
@@ -82,12 +109,10 @@ def open_folder(folder: Path, encoding: str) -> list[FilePart]:
                 "that name other columns: give all folders the same ones, such as year=2024"
             )
     return [
-        FilePart(
-            str(path.relative_to(folder)),
-            part.schema,
-            part.n_rows,
-            part.read,
-            {name: v for name, v in own.items() if name not in part.schema.names},
+        replace(
+            part,
+            name=str(path.relative_to(folder)),
+            constants={name: v for name, v in own.items() if name not in part.schema.names},
         )
         for path, part, own in zip(paths, parts, constants, strict=True)
     ]
@@ -100,7 +125,7 @@ def _partition(folder: Path) -> dict[str, str | None]:
     return {name: None if value == _NO_PARTITION else value for name, value in values.items()}
 
 
-def open_paths(paths: list[Path], encoding: str) -> list[FilePart]:
+def open_paths(paths: list[Path], options: TextOptions) -> list[FilePart]:
     """Open files, which must be of one format."""
     formats = {path: file_format(path) for path in paths}
     for path, found in formats.items():
@@ -118,7 +143,7 @@ def open_paths(paths: list[Path], encoding: str) -> list[FilePart]:
         )
     open_part = {"parquet": _parquet_part, "arrow": _arrow_part}.get(formats[paths[0]] or "")
     if open_part is None:
-        return _text_parts(paths, encoding)
+        return _text_parts(paths, options)
     parts = []
     for path in paths:
         with explained(path.name):
@@ -192,7 +217,7 @@ def _arrow_part(path: Path) -> FilePart:
     return FilePart(path.name, schema, dataset.dataset(path, format="ipc").count_rows(), read)
 
 
-def _text_parts(paths: list[Path], encoding: str) -> list[FilePart]:
+def _text_parts(paths: list[Path], options: TextOptions) -> list[FilePart]:
     """Open text files, all with the types that the first rows of the first one show."""
     import pyarrow as pa
 
@@ -200,18 +225,21 @@ def _text_parts(paths: list[Path], encoding: str) -> list[FilePart]:
     parts = []
     for path in paths:
         with explained(path.name):
-            file = open_text_file(path, encoding)
+            file = open_text_file(path, options.encoding)
+            n_expected = int(unpacked_size(path) / file.row_bytes)
         check_names(file.names, path.name)
-        types = types or infer_types(file)
-        fields = [(name, types.get(name, pa.string())) for name in file.names]
-        parts.append(FilePart(path.name, pa.schema(fields), None, _text_reader(file, types)))
+        if not types:
+            types = dict.fromkeys(file.names, pa.string()) if options.texts else infer_types(file)
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in file.names])
+        read = _text_reader(file, types, options.longest_row)
+        parts.append(FilePart(path.name, schema, None, read, {}, n_expected, file.line_of))
     return parts
 
 
-def _text_reader(file: TextFile, types: dict[str, Any]) -> _Read:
+def _text_reader(file: TextFile, types: dict[str, Any], longest_row: int) -> _Read:
     def read(columns: list[str], rows: int) -> Iterator[Any]:
         try:
-            yield from file.batches({name: types[name] for name in columns})
+            yield from file.batches({name: types[name] for name in columns}, longest_row)
         except NotANumberError as error:
             raise ValueError(
                 f"{error}, and the first rows of the table contain {types[error.column]}: correct "

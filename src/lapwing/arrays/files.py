@@ -7,13 +7,15 @@ optional dependency and is imported inside functions. Must not know what columns
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .file_parts import (
     FilePart,
+    TextOptions,
     check_names,
     dataset_part,
     explained,
@@ -47,6 +49,16 @@ class TableFiles:
     schema: Any
     _parts: tuple[FilePart, ...] = field(repr=False)
 
+    @property
+    def n_expected(self) -> int:
+        """The number of rows, or an estimate for files of which it is not known."""
+        return sum(part.n_rows or part.n_expected for part in self._parts)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the files are text files."""
+        return self._parts[0].line_of is not None
+
     def batches(self, columns: Sequence[str] | None = None, rows: int = 65_536) -> Iterator[Any]:
         """Yield the rows from the start, in the order of the files.
 
@@ -67,6 +79,16 @@ class TableFiles:
         ValueError
             If there is no such column, or a file is damaged; the message names both.
         """
+        for batch, _ in self.located(columns, rows):
+            yield batch
+
+    def located(
+        self, columns: Sequence[str] | None = None, rows: int = 65_536
+    ) -> Iterator[tuple[Any, Callable[[int], str]]]:
+        """Yield the same as `batches`, each with a function of a row of it that returns its place.
+
+        The place is a text such as "line 7", or "row 7 of b.parquet" if there are several files.
+        """
         names = list(self.columns if columns is None else columns)
         for name in names:
             if name not in self.columns:
@@ -75,10 +97,18 @@ class TableFiles:
                 )
         for part in self._parts:
             stored = [name for name in names if name not in part.constants]
+            n_read = 0
             with explained(part.name):
                 for batch in part.read(stored, rows):
                     for start in range(0, batch.num_rows, rows):
-                        yield self._converted(batch.slice(start, rows), names, part)
+                        piece = self._converted(batch.slice(start, rows), names, part)
+                        yield piece, partial(self._where, part, n_read)
+                        n_read += piece.num_rows
+
+    def _where(self, part: FilePart, n_before: int, row: int) -> str:
+        number = n_before + row
+        where = f"row {number + 1}" if part.line_of is None else f"line {part.line_of(number)}"
+        return f"{where} of {part.name}" if len(self._parts) > 1 else where
 
     def _converted(self, batch: Any, names: list[str], part: FilePart) -> Any:
         """Return a batch with the columns in order, of the types of the schema."""
@@ -115,7 +145,7 @@ def is_table_files(source: Any) -> bool:
     return any(isinstance(source, cls) for cls in _arrow_classes())
 
 
-def open_files(source: Any, *, encoding: str = "utf-8") -> TableFiles:
+def open_files(source: Any, text: TextOptions | None = None) -> TableFiles:
     """Open the files of a table: only their types and sizes are read.
 
     Parameters
@@ -124,8 +154,8 @@ def open_files(source: Any, *, encoding: str = "utf-8") -> TableFiles:
         A Parquet, Feather, Arrow or text file (CSV, TSV, also ``.gz``), a folder of files of one
         format, also in folders such as ``year=2024``, or a list of such files. In a folder the
         order is that of the names; files whose names begin with ``.`` or ``_`` are ignored.
-    encoding : str, default="utf-8"
-        Encoding of text files.
+    text : TextOptions, optional
+        How text files are read; by default in UTF-8, with types that the first rows show.
 
     Returns
     -------
@@ -141,6 +171,7 @@ def open_files(source: Any, *, encoding: str = "utf-8") -> TableFiles:
         If pyarrow is not installed.
     """
     _require_pyarrow()
+    text = text or TextOptions()
     if isinstance(source, _arrow_classes()):
         return _joined("the table", [dataset_part(source)])
     if isinstance(source, (list, tuple)):
@@ -148,11 +179,11 @@ def open_files(source: Any, *, encoding: str = "utf-8") -> TableFiles:
         if not paths:
             raise ValueError("the list of files is empty: give at least one file")
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        return _joined(f"{paths[0].name}{more}", open_paths(paths, encoding))
+        return _joined(f"{paths[0].name}{more}", open_paths(paths, text))
     path = Path(source)
     if not path.is_dir():
-        return _joined(path.name, open_paths([path], encoding))
-    return _joined(path.name or str(path), open_folder(path, encoding))
+        return _joined(path.name, open_paths([path], text))
+    return _joined(path.name or str(path), open_folder(path, text))
 
 
 def _require_pyarrow() -> None:

@@ -71,9 +71,7 @@ class TextFile:
     sample: list[list[str]]
     row_bytes: float
 
-    def batches(
-        self, types: Mapping[str, Any], *, longest_row: int = LONGEST_ROW, decimal: str = "."
-    ) -> Iterator[Any]:
+    def batches(self, types: Mapping[str, Any], longest_row: int = LONGEST_ROW) -> Iterator[Any]:
         """Yield the rows as batches of pyarrow.
 
         Parameters
@@ -82,8 +80,6 @@ class TextFile:
             The columns to read, and their types. Missing cells of texts are empty texts.
         longest_row : int
             Most bytes of a row.
-        decimal : {".", ","}
-            Decimal mark of numbers.
 
         Raises
         ------
@@ -97,7 +93,7 @@ class TextFile:
         n_read, block = 0, min(_BLOCK, longest_row)
         while True:
             try:
-                for batch in self._read(types, block, decimal, n_read):
+                for batch in self._read(types, block, n_read):
                     n_read += batch.num_rows
                     yield batch
                 return
@@ -106,9 +102,7 @@ class TextFile:
                     raise
                 block = min(8 * block, longest_row)  # read once more, from where it was
 
-    def _read(
-        self, types: Mapping[str, Any], block: int, decimal: str, n_skipped: int
-    ) -> Iterator[Any]:
+    def _read(self, types: Mapping[str, Any], block: int, n_skipped: int) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -123,9 +117,8 @@ class TextFile:
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
                 column_types=dict(types),
-                include_columns=list(types),
+                include_columns=list(types) or self.names[:1],  # none would mean all
                 null_values=_NULLS,
-                decimal_point=decimal,
             ),
         )
         with TextSource(self.path, self.encoding) as source:
