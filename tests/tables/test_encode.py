@@ -27,7 +27,7 @@ def table_of(source="t.csv", **columns):
         for name, values in columns.items()
     }
     n = len(next(iter(arrays.values())))
-    return Table(source, n, arrays, lines=np.arange(2, n + 2))
+    return Table(source, n, arrays, place=lambda row: f"line {row + 2}")
 
 
 def dense(X):

@@ -25,7 +25,7 @@ MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", 
 _NULLS = sorted({f(m) for m in MISSING_MARKS for f in (str.lower, str.upper, str.title)} | {"NaN"})
 _DELIMITERS = ",;\t|"
 #: Bytes per block, and most of a row: a quote that is not closed makes one row of the whole rest.
-_BLOCK, LONGEST_ROW = 1 << 20, 1 << 26
+_BLOCK, LONGEST_ROW = 1 << 19, 1 << 26
 #: Number of lines, and of bytes, that are inspected before anything is read.
 _SAMPLE_LINES, _SAMPLE_BYTES = 500, 1 << 20
 #: Held while cells may be longer than the limit of `csv`, which is one for the whole process.
@@ -129,17 +129,17 @@ class TextFile:
                     if batch.num_rows > skipped:
                         yield batch.slice(skipped)
             except (pa.ArrowException, UnicodeError, *DAMAGED) as error:
-                raise self._explained(error) from None
+                raise self._explained(error, block) from None
             if source.n_quotes % 2:
                 self._check_quotes()
 
-    def _explained(self, error: Exception) -> ValueError:
+    def _explained(self, error: Exception, block: int) -> ValueError:
         """Return an error of reading with the line and the column."""
         name, reason = self.path.name, (str(error).splitlines() or ["it is damaged"])[0]
         if "straddling" in reason:
             return LongRowError(
-                f"{name} has a row that is too long: look for a quote that is not closed, or "
-                "shorten the row"
+                f"{name} has a row of more than {block:,} bytes: look for a quote that is not "
+                "closed, or shorten the row"
             )
         if isinstance(error, UnicodeError) or "UTF8" in reason:
             return ValueError(bad_encoding(self.path, self.encoding))
