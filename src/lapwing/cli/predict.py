@@ -62,9 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.data,
         memory_limit=arguments.memory_limit,
         encoding=arguments.encoding,
-        as_text=encoder.as_text,
-        only=encoder.names,
-        decimal=encoder.decimal,
+        **encoder.reading,
     )
     id_header = encoder.id if encoder.id in table.columns else "row"
     columns = _predictions(model, encoder.transform(table), arguments)

@@ -5,7 +5,8 @@ reads the former in batches. `fit_encoder` learns how the columns of a table bec
 layer knows files and cells; it must not know how a model is fitted, nor how anything is displayed.
 """
 
-from .encode import TableEncoder, fit_encoder
+from .encode import TableEncoder
+from .fit import fit_encoder
 from .read import TableReader, open_table, read_table
 from .table import Table
 
