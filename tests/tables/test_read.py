@@ -146,7 +146,11 @@ def test_unusual_digits_are_not_numbers(tmp_path):
         ("a,b\n", "no rows"),
         ("a,b,a\n1,2,3\n", "2 columns named 'a', at positions 1, 3"),
         ("a,b\n1,2\n1,2,3\n", "line 3 of t.csv has 3 cells, the line of names has 2"),
-        ('a,b\n1,2\n3,"x\n', "quote that is not closed"),
+        ('a,b\n1,2\n3,"x\n', "row that begins in line 3 .* quote that is not closed"),
+        ('a,b\n1,2\n"3,x\n4,5\n', "row that begins in line 3 .* quote that is not closed"),
+        ('a,"b\n1,2\n', "row that begins in line 1 .* quote that is not closed"),
+        ("a,b", "no rows"),
+        ("a,b\n\n\n\n", "no rows"),
     ],
 )
 def test_bad_files(tmp_path, text, message):
@@ -164,6 +168,18 @@ def test_other_encodings(tmp_path):
     path = write(tmp_path / "u.csv", "a,b\n1,x\n", "utf-16")
     with pytest.raises(ValueError, match="--encoding utf-16"):
         read_table(path)
+
+
+def test_marks_and_quotes_that_are_accepted(tmp_path):
+    """A byte order mark in any encoding, quotes within cells, many empty lines before the rows."""
+    path = write(tmp_path / "a.csv", "\ufeffa,b\n1,x\n", "utf-16-le")
+    assert list(read_table(path, encoding="utf-16-le").columns) == ["a", "b"]
+    text = 'a,b\n1,5" disk\n2,"x"y\n3,"say ""hi"""\n'
+    table = read_table(write(tmp_path / "b.csv", text))
+    assert table.columns["b"].tolist() == ['5" disk', "xy", 'say "hi"']
+    table = read_table(write(tmp_path / "c.csv", "a,b\n" + "\n" * 600 + "1,2\n"))
+    assert table.columns["b"].tolist() == [2.0]
+    assert table.where(0) == "line 602"
 
 
 def test_unknown_formats(tmp_path):

@@ -62,6 +62,8 @@ class TextFile:
         Cells of the first rows.
     row_bytes : float
         Mean length of the first lines in UTF-8.
+    may_have_rows : bool
+        False if the names are all there is.
     """
 
     path: Path
@@ -70,6 +72,7 @@ class TextFile:
     names: list[str]
     sample: list[list[str]]
     row_bytes: float
+    may_have_rows: bool
 
     def batches(self, types: Mapping[str, Any], longest_row: int = LONGEST_ROW) -> Iterator[Any]:
         """Yield the rows as batches of pyarrow.
@@ -91,7 +94,7 @@ class TextFile:
             If the file is not what it should be; the message names the line.
         """
         n_read, block = 0, min(_BLOCK, longest_row)
-        while True:
+        while self.may_have_rows:  # pyarrow takes a first line without an end for an error
             try:
                 for batch in self._read(types, block, n_read):
                     n_read += batch.num_rows
@@ -129,14 +132,14 @@ class TextFile:
                     if batch.num_rows > skipped:
                         yield batch.slice(skipped)
             except (pa.ArrowException, UnicodeError, *DAMAGED) as error:
-                raise self._explained(error, block) from None
-            if source.n_quotes % 2:
-                self._check_quotes()
+                raise self._explained(error, block, source.n_bytes) from None
+            if source.n_quotes % 2:  # pyarrow takes the rest of the file for a cell
+                self._check_rows()
 
-    def _explained(self, error: Exception, block: int) -> ValueError:
+    def _explained(self, error: Exception, block: int, n_bytes: int) -> ValueError:
         """Return an error of reading with the line and the column."""
         name, reason = self.path.name, (str(error).splitlines() or ["it is damaged"])[0]
-        if "straddling" in reason:
+        if "straddling" in reason and n_bytes > block:
             return LongRowError(
                 f"{name} has a row of more than {block:,} bytes: look for a quote that is not "
                 "closed, or shorten the row"
@@ -147,28 +150,24 @@ class TextFile:
             column, line = self.names[int(cell[1])], self.line_of(int(cell[2]) - 2)
             message = f"column {column!r} of {name} contains {cell[3]!r} in line {line}"
             return NotANumberError(message, column)
-        if "Expected" in reason:
-            for line, row in self._rows():
-                if len(row) != len(self.names):
-                    return ValueError(
-                        f"line {line} of {name} has {len(row)} cells, the line of names has "
-                        f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
-                        "around it, and each quote must be closed"
-                    )
+        if "Expected" in reason or "straddling" in reason:
+            try:
+                self._check_rows()
+            except UnicodeError:
+                return ValueError(bad_encoding(self.path, self.encoding))
+            except ValueError as explained:
+                return explained
         return ValueError(f"{name} cannot be read: {reason}")
 
-    def _check_quotes(self) -> None:
-        """Raise a ValueError if the file ends within quotes."""
-        last = 0
-        try:
-            for line, _ in self._rows(strict=True):
-                last = line
-        except csv.Error as error:
-            if "unexpected end" in str(error):
+    def _check_rows(self) -> None:
+        """Raise a ValueError with the line of a row of more or fewer cells, or of an open quote."""
+        for line, row in self._rows(strict=True):
+            if len(row) != len(self.names):
                 raise ValueError(
-                    f"line {last + 1} of {self.path.name} begins a row that does not end: look for "
-                    "a quote that is not closed"
-                ) from None
+                    f"line {line} of {self.path.name} has {len(row)} cells, the line of names has "
+                    f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
+                    "around it"
+                )
 
     def _rows(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Yield line and cells of each row, names first, with `csv` of Python, which counts lines.
@@ -176,9 +175,17 @@ class TextFile:
         Only errors and messages need it.
         """
         with open_text(self.path, self.encoding) as file, _long_cells():
-            reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
-            for row in filter(None, reader):
-                yield reader.line_num, row
+            reader, line = csv.reader(file, delimiter=self.delimiter, strict=strict), 0
+            try:
+                for row in reader:
+                    line = reader.line_num
+                    if row:
+                        yield line, row
+            except csv.Error as error:
+                raise ValueError(
+                    f"the row that begins in line {line + 1} of {self.path.name} cannot be read "
+                    f"({error}): look for a quote that is not closed"
+                ) from None
 
     def line_of(self, row: int) -> int:
         """Return the line of the file on which a row ends, both counted as a user sees them."""
@@ -200,7 +207,7 @@ def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
     """
     check_encoding(encoding)
     try:
-        sample = _first_lines(path, encoding)
+        sample, is_whole = _first_lines(path, encoding)
         text = sample.decode("utf-8")
     except UnicodeError:
         raise ValueError(bad_encoding(path, encoding)) from None
@@ -217,11 +224,12 @@ def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], start=1)]
     row_bytes = max(len(sample) / len(rows), 1.0)
-    return TextFile(path, encoding, delimiter, names, rows[1:], row_bytes)
+    may_have_rows = len(rows) > 1 or not is_whole
+    return TextFile(path, encoding, delimiter, names, rows[1:], row_bytes, may_have_rows)
 
 
-def _first_lines(path: Path, encoding: str) -> bytes:
-    """Return the first whole lines in UTF-8; if they are long, only the names and a few rows."""
+def _first_lines(path: Path, encoding: str) -> tuple[bytes, bool]:
+    """Return the first lines in UTF-8, a few if they are long, and whether they are the file."""
     data = b""
     with TextSource(path, encoding) as source:
         while piece := source.read(_SAMPLE_BYTES):
@@ -232,11 +240,11 @@ def _first_lines(path: Path, encoding: str) -> bytes:
             if len(data) > LONGEST_ROW:
                 raise LongRowError(f"the first lines of {path.name} are too long to be names")
         else:
-            return data
+            return data, True
     end = -1
     for _ in range(min(n_lines, _SAMPLE_LINES)):
         end = data.index(b"\n", end + 1)
-    return data[: end + 1]
+    return data[: end + 1], False
 
 
 def _sniff(lines: list[str]) -> str:
