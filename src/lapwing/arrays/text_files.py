@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -161,31 +162,32 @@ class TextFile:
 
     def _check_rows(self) -> None:
         """Raise a ValueError with the line of a row of more or fewer cells, or of an open quote."""
-        for line, row in self._rows(strict=True):
-            if len(row) != len(self.names):
+        last = 0
+        for line, row in self._rows():
+            if row[-1].endswith("\0") and row != ["\0"]:
+                raise ValueError(
+                    f"the row that begins in line {last + 1} of {self.path.name} does not end: "
+                    "look for a quote that is not closed"
+                )
+            if len(row) != len(self.names) and row != ["\0"]:
+                closed = ", and each quote must be closed" if "\n" in "".join(row) else ""
                 raise ValueError(
                     f"line {line} of {self.path.name} has {len(row)} cells, the line of names has "
                     f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
-                    "around it"
+                    f"around it{closed}"
                 )
+            last = line
 
-    def _rows(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-        """Yield line and cells of each row, names first, with `csv` of Python, which counts lines.
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield line and cells of each row with `csv` of Python, which counts lines.
 
-        Only errors and messages need it.
+        The names come first, and a NUL last, which becomes part of a cell that is not closed. Only
+        errors and messages need it.
         """
         with open_text(self.path, self.encoding) as file, _long_cells():
-            reader, line = csv.reader(file, delimiter=self.delimiter, strict=strict), 0
-            try:
-                for row in reader:
-                    line = reader.line_num
-                    if row:
-                        yield line, row
-            except csv.Error as error:
-                raise ValueError(
-                    f"the row that begins in line {line + 1} of {self.path.name} cannot be read "
-                    f"({error}): look for a quote that is not closed"
-                ) from None
+            reader = csv.reader(itertools.chain(file, ["\0"]), delimiter=self.delimiter)
+            for row in filter(None, reader):
+                yield reader.line_num, row
 
     def line_of(self, row: int) -> int:
         """Return the line of the file on which a row ends, both counted as a user sees them."""

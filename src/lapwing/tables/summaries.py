@@ -69,7 +69,9 @@ class NumberSummary:
         self._last = float(values[-1])
         known = values[~np.isnan(values)]
         self.n_missing += len(values) - len(known)
-        self._merge(known, np.ones(len(known)))
+        if len(known):
+            mean = float(known.mean())
+            self._merge(known, len(known), mean, float(np.square(known - mean).sum()))
         self._sample.append((values, keys))
         if sum(len(values) for values, _ in self._sample) > _EXACT:
             self._is_sampled = True
@@ -85,19 +87,18 @@ class NumberSummary:
         """Add each number as often as it occurs, and missing cells; to be called once."""
         self.n_missing += n_missing
         self.counts_rows &= bool((np.diff(values) == 1).all() and (counts == 1).all())
-        self._merge(values, counts)
+        n = int(counts.sum())
+        if n:
+            mean = float(values @ counts) / n
+            self._merge(values, n, mean, float((values - mean) ** 2 @ counts))
         self._counted = values, counts
 
-    def _merge(self, values: np.ndarray, counts: np.ndarray) -> None:
-        if len(values) == 0:
-            return
-        n = int(counts.sum())
-        mean = float(values @ counts) / n
-        squares = float((values - mean) ** 2 @ counts)
-        step = mean - self.mean
-        self._squares += squares + step**2 * self.n * n / (self.n + n)
-        self.mean += step * n / (self.n + n)
-        self.n += n
+    def _merge(self, values: np.ndarray, n: int, mean: float, squares: float) -> None:
+        """Add n values with their mean, and the sum of their squares about it."""
+        step, total = mean - self.mean, self.n + n
+        self._squares += squares + step**2 * self.n * n / total
+        self.mean += step * n / total
+        self.n = total
         self.lowest = min(self.lowest, float(values.min()))
         self.highest = max(self.highest, float(values.max()))
 
@@ -109,6 +110,8 @@ class NumberSummary:
         counted, counts = self._counted
         sample = np.concatenate([np.empty(0), *(values for values, _ in self._sample)])
         sample = sample[~np.isnan(sample)]
+        if len(counted) == 0:
+            return float(np.median(sample))
         weight = (self.n - counts.sum()) / max(len(sample), 1)
         values = np.append(sample, counted)
         order = np.argsort(values, kind="stable")
