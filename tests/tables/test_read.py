@@ -470,8 +470,12 @@ def test_bad_arrow_files(tmp_path):
 
 def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "lapwing\[tables\]"'):
-        read_table(write(tmp_path / "a.parquet", "x"))
+    for name in ("a.parquet", "a.csv"):
+        with pytest.raises(ImportError, match=rf'{name} needs .*pip install "lapwing\[tables\]"'):
+            read_table(write(tmp_path / name, "x,y\n1,2\n"))
+    np.savez(tmp_path / "a.npz", X=np.eye(2))  # matrices need nothing
+    assert read_table(tmp_path / "a.npz").n_rows == 2
+    assert read_table(write(tmp_path / "a.txt", "1 1:2 2:3\n")).is_matrix
 
 
 # ---------------------------------------------------------------- damage

@@ -27,7 +27,7 @@ def add_command(commands: Any) -> None:
         "model was fitted to; others are ignored.",
     )
     parser.add_argument("model", type=Path, help="a model file of `lapwing fit`")
-    parser.add_argument("data", type=Path, help="the table")
+    parser.add_argument("data", type=Path, help="the table: a file, or a folder of its files")
     parser.add_argument(
         "--out",
         type=Path,

@@ -38,6 +38,8 @@ _MOSTLY = 0.95
 _FEW, _FEW_SHARE = 50, 0.1
 #: Most values with a feature of their own, and most words of a column.
 _MOST_VALUES, _MOST_WORDS = 200, 20_000
+#: Most characters of a text that may be a number with a unit.
+_LONGEST_NUMBER = 50
 #: With at least this many rows, a word must occur in two of them.
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
@@ -148,7 +150,7 @@ def _hint(name: str, counts: Counter[str]) -> str | None:
             f"column {quoted(name)} is not read as dates, because the order of day and month in "
             f"{quoted(next(iter(counts)))} is not known: write dates as 2015-01-31"
         )
-    alike = [text for text in counts if looks_like_number(text)]
+    alike = [text for text in counts if len(text) <= _LONGEST_NUMBER and looks_like_number(text)]
     if 2 * sum(counts[text] for text in alike) <= counts.total():
         return None
     alike.sort(key=lambda text: number_or_none(text) is not None)  # others are the reason
