@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.text_files import MISSING_MARKS
+from ..arrays.text_files import as_float64, known_texts
 from .numerals import decimal_mark, number_with
 from .table import is_missing, quoted
 
@@ -37,19 +37,14 @@ def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
     >>> as_numbers(pa.array(["1", " 2.5", "NA"])), as_numbers(pa.array(["1.234,5", "2"]), ",")
     (array([1. , 2.5, nan]), array([1234.5,    2. ]))
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    cells = pc.utf8_trim_whitespace(column)
-    marks = pc.is_in(pc.ascii_lower(cells), pa.array(sorted(MISSING_MARKS)))
-    known = pc.if_else(marks, None, cells)
+    known = known_texts(column)
     # With a decimal comma, "1.200" is another number than for pyarrow.
     if decimal != "," or not pc.any(pc.match_substring(known, ".")).as_py():
-        plain = known if decimal != "," else pc.replace_substring(known, ",", ".")
-        try:
-            return plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid:
-            pass
+        plain = as_float64(pc.replace_substring(known, ",", ".") if decimal == "," else known)
+        if plain is not None:
+            return plain.to_numpy(zero_copy_only=False)
     if decimal is None:
         return None
     coded = known.dictionary_encode()

@@ -136,12 +136,11 @@ def open_table(
         texts = {name for name in as_text if name is not None}
         if files.is_text and not isinstance(decimal, Mapping):
             sample = next(files.batches(columns, _SAMPLE), None) if columns else None
-            cells = {} if sample is None else sample.select(set(columns) - texts).to_pydict()
+            cells = {} if sample is None else sample.to_pydict()
+            cells = {name: column for name, column in cells.items() if name not in texts}
             decimal = decimal or sniff_decimal(cells.values())
             if decimal is None:  # what points mean can be seen in texts only
                 texts |= {name for name, column in cells.items() if may_have_thousands(column)}
-        elif not isinstance(decimal, (str, Mapping)):
-            decimal = None
     return TableReader(files, columns, frozenset(texts), decimal)
 
 

@@ -8,7 +8,7 @@ not grow with the number of rows. Must not know what a column becomes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +16,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .columns import LARGEST_NUMBER, READINGS, read_text
 from .numerals import NAMES
+from .table import Place
 
-#: Returns the place of a row as text.
-Where = Callable[[int], str]
 #: Numbers of which the median is exact, and the size of a sample of more of them.
 _EXACT, _SAMPLE = 1_000_000, 100_000
 #: Most texts of a column, characters in them, and words, that are counted.
@@ -175,8 +174,8 @@ class TextSummary:
     def __init__(self, decimal: str | None) -> None:
         self.n = self.n_missing = 0
         self.counts: Counter[str] = Counter()
-        self.odd: list[tuple[str, Where, int]] = []
-        self.large: tuple[str, Where, int] | None = None
+        self.odd: list[tuple[str, Place, int]] = []
+        self.large: tuple[str, Place, int] | None = None
         self._main = NAMES[decimal]
         self._characters = 0
         self._n_dropped = self._n_dropped_texts = self._n_dropped_words = 0
@@ -185,7 +184,7 @@ class TextSummary:
         self._words = WordCounts()
         self._rng = np.random.default_rng(0)
 
-    def update(self, cells: np.ndarray, where: Where) -> None:
+    def update(self, cells: np.ndarray, where: Place) -> None:
         """Add cells that are str, or None where one is missing; `where` returns places of rows."""
         found = Counter(cells)
         n_missing = found.pop(None, 0)
@@ -197,7 +196,7 @@ class TextSummary:
         if len(self.counts) > _MOST_TEXTS or self._characters > _MOST_CHARACTERS:
             self._drop_rare()
 
-    def _note_cells(self, cells: np.ndarray, where: Where) -> None:
+    def _note_cells(self, cells: np.ndarray, where: Place) -> None:
         """Keep the places of cells that are no numbers, and of one that is too large."""
         read: dict[str | None, float | None] = {None: 0.0}
         for row, text in enumerate(cells):
