@@ -277,12 +277,13 @@ def test_names_longer_than_the_sample(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "content",
     [
+        "x" * 30_000_000,  # names without end
         "a,b\n" + "1,2\n" * 10 + "x" * 30_000_000,  # a long line
         'a,b\n"' + ("x" * 999 + "\n") * 30_000,  # a quote that is not closed
         'a,b\n"' + ("x" * 999 + '\n","') * 30_000,  # one row of many cells
         "a\n" + "1\n" * 600 + "".join(f"{i}{'x' * 10**6}\n" for i in range(60)),  # long texts
     ],
-    ids=["line", "quote", "row", "texts"],
+    ids=["names", "line", "quote", "row", "texts"],
 )
 def test_compressed_files_that_grow_without_end(tmp_path, content):
     """A packed file does not show how long its lines are: the limit applies while it is read."""

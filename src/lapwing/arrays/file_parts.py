@@ -253,13 +253,13 @@ def _text_reader(file: TextFile, numbers: set[str], longest_row: int) -> _Read:
         n_read = 0
         for batch in file.batches(columns, longest_row):
             arrays = [
-                _checked_numbers(batch.column(name), name, n_read) if name in numbers else cells
+                checked_numbers(batch.column(name), name, n_read) if name in numbers else cells
                 for name, cells in zip(batch.schema.names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, batch.schema.names)
             n_read += batch.num_rows
 
-    def _checked_numbers(cells: Any, name: str, n_read: int) -> Any:
+    def checked_numbers(cells: Any, name: str, n_read: int) -> Any:
         found = _numbers(cells)
         if found is None:
             row = next(i for i in range(len(cells)) if _numbers(cells[i : i + 1]) is None)

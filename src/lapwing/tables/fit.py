@@ -54,8 +54,9 @@ def fit_encoder(
     Parameters
     ----------
     table : Table or TableReader
-        The training rows, in memory or in files that may be larger than it. In the latter case
-        texts that first occur late in a column of numbers take a second pass over that column.
+        The training rows, in memory or in files that may be larger than it: open these with the
+        target and the row names in `as_text`. Texts that first occur late in a column of numbers
+        take a second pass over that column.
     target : str, optional
         Column of the labels; a table that contains a ready matrix has them in ``y``.
     id : str, optional

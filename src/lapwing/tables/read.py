@@ -80,9 +80,10 @@ class TableReader:
                 if self.files.is_text and name not in texts:
                     found = as_numbers(cells, marks.get(name, decimal))
                 if found is None:
-                    texts |= {name} if self.files.is_text else set()
-                    source = self.files.name, name in texts
-                    found, size = convert(cells, name, *source, shared[name])
+                    if self.files.is_text:
+                        texts.add(name)
+                    is_text, source = name in texts, self.files.name
+                    found, size = convert(cells, name, source, is_text, shared[name])
                 columns[name] = found
                 n_bytes += size
             yield Table(
