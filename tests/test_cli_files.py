@@ -91,6 +91,41 @@ def test_no_command_overwrites_what_it_reads(folder, tmp_path, capsys):
     assert before == (data.read_bytes(), model.read_bytes())
 
 
+def test_a_folder_is_one_table(folder, tmp_path, capsys):
+    """Its rows give the model of one file, and nothing is written into it."""
+    header, *lines = (folder / "t.csv").read_text().splitlines()
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    for name, part in (("a.csv", lines[:15]), ("b.csv", lines[15:])):
+        (rows / name).write_text("\n".join([header, *part]) + "\n")
+    assert fit(rows, tmp_path / "m") == 0
+    outs = []
+    for model, data in ((folder / "m", folder / "t.csv"), (tmp_path / "m", rows)):
+        outs.append(tmp_path / f"{len(outs)}.csv")
+        assert run(capsys, "predict", model, data, "--out", outs[-1], "--proba")[0] == 0
+    assert outs[0].read_text() == outs[1].read_text()
+    before = {path.name: path.read_bytes() for path in rows.iterdir()}
+    (tmp_path / "link").symlink_to(rows, target_is_directory=True)
+    for out in (rows / "a.csv", rows / "new.csv", tmp_path / "link" / "b.csv"):
+        code, _, err = run(capsys, "predict", tmp_path / "m", rows, "--out", out)
+        assert code == 1
+        assert f"--out {out} is in the folder {rows}" in err
+    assert before == {path.name: path.read_bytes() for path in rows.iterdir()}
+    (rows / "b.csv").write_text(f"{header}\nr1,oops,2,\n")
+    code, _, err = run(capsys, "predict", tmp_path / "m", rows, "--out", outs[0])
+    assert code == 1
+    assert "column 'x' of rows contains 'oops' in line 2 of b.csv, where the model needs" in err
+
+
+def test_commands_without_pyarrow_say_what_to_install(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    command = ["fit", folder / "t.csv", "--target", "label", "--out", tmp_path / "m"]
+    code, _, err = run(capsys, *command)
+    assert code == 1
+    assert 't.csv needs pyarrow, which is not installed: pip install "lapwing[tables]"' in err
+    assert "Traceback" not in err
+
+
 def test_the_default_name_is_refused_as_well(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "predictions.csv").write_bytes((folder / "t.csv").read_bytes())

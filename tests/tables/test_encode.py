@@ -27,7 +27,7 @@ def table_of(source="t.csv", **columns):
         for name, values in columns.items()
     }
     n = len(next(iter(arrays.values())))
-    return Table(source, n, arrays, lines=np.arange(2, n + 2))
+    return Table(source, n, arrays, place=lambda row: f"line {row + 2}")
 
 
 def dense(X):
@@ -444,7 +444,9 @@ good_once = good()
     [
         lambda d: d.pop("notes"),
         lambda d: d.update(more=1),
-        lambda d: d.update(version=2),
+        lambda d: d.update(version=3),
+        lambda d: d.update(version=1),
+        lambda d: d.update(target_reading="date"),
         lambda d: d.update(n_features=3),
         lambda d: d.update(columns=[]) or d.update(n_features=-1),
         lambda d: d["columns"].append(d["columns"][0]),
@@ -462,6 +464,15 @@ def test_damaged_encoders_are_refused(change):
     change(stored)
     with pytest.raises(ValueError, match="damaged"):
         TableEncoder.from_dict(stored)
+
+
+@pytest.mark.parametrize("are_numbers", [True, False])
+def test_encoders_of_version_1_are_read(are_numbers):
+    stored = good()
+    assert stored.pop("target_reading") is None
+    encoder = TableEncoder.from_dict({**stored, "version": 1, "target_is_number": are_numbers})
+    expected = "number" if are_numbers else None
+    assert encoder.to_dict() == {**good(), "target_reading": expected}
 
 
 @pytest.mark.parametrize("labels", [[0, 1, -1, 0, -1, 1], ["0", "5", "-1", "0", "-1", "5"]])

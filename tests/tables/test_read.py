@@ -10,9 +10,12 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from lapwing.tables import delimited as delimited_module
-from lapwing.tables import lines as lines_module
-from lapwing.tables import read_table
+from lapwing.arrays import file_parts, text_files, text_source
+from lapwing.tables import open_table, read_table
+from lapwing.tables import read as read_module
+from lapwing.tables.cells import as_objects
+
+pa = pytest.importorskip("pyarrow")
 
 CSV = 'id,age,colour,text\n007,31,red,"good, and\nlong"\n008,,blue,bad\n009,4e1,NA,\n'
 
@@ -86,23 +89,47 @@ def test_the_decimal_mark_of_a_file(tmp_path):
 
 
 def test_codes_lose_nothing_when_texts_come_late(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited_module, "_PORTION", 10)
-    monkeypatch.setattr(delimited_module, "_SAMPLE", 5)
+    monkeypatch.setattr(text_files, "_BLOCK", 60)
     codes = [f"{i:03d}" for i in range(50)] + ["abc"]
-    lines = "\n".join(f"{code},{i}" for i, code in enumerate(codes))
-    table = read_table(write(tmp_path / "a.csv", f"code,x\n{lines}\n"))
-    assert table.columns["code"].tolist() == codes
-    np.testing.assert_array_equal(table.columns["x"], np.arange(51.0))
+    lines = "\n".join(f"{code},{i}" for i, code in enumerate([*codes, "051"]))
+    path = write(tmp_path / "a.csv", f"code,x\n{lines}\n")
+    parts = list(open_table(path).tables())
+    kinds = [part.columns["code"].dtype.kind for part in parts]
+    assert kinds == sorted(kinds, key="fO".index)  # numbers, then texts to the end
+    assert set(kinds) == {"f", "O"}
+    table = read_table(path)
+    assert table.columns["code"].tolist() == [*codes, "051"]
+    np.testing.assert_array_equal(table.columns["x"], np.arange(52.0))
+    assert [table.where(row) for row in (0, 30, 51)] == ["line 2", "line 32", "line 53"]
 
 
-def test_rows_are_stored_in_portions_of_few_cells_and_few_characters(monkeypatch):
-    monkeypatch.setattr(delimited_module, "_PORTION", 8)
-    monkeypatch.setattr(delimited_module, "_PORTION_CHARACTERS", 100)
-    short, long = (1, ["a", "b"]), (2, ["a", "b" * 60])
-    rows = [short] * 9 + [long] * 3
-    portions = list(delimited_module._portions(iter(rows), 2))
-    assert [row for portion in portions for row in portion] == rows
-    assert [len(portion) for portion in portions] == [4, 4, 3, 1]
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_batches_are_the_rows_of_the_table(tmp_path, monkeypatch, name):
+    """Of few rows and few cells, and with their places in the file."""
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    monkeypatch.setattr(read_module, "_BATCH_CELLS", 28)
+    stored = arrow_table().slice(0, 3).select(["id", "age", "colour", "day"])
+    stored = pa.concat_tables([stored] * 10)
+    if name == "a.csv":
+        stored = stored.set_column(2, "colour", stored.column("colour").cast("string"))
+        arrow_csv.write_csv(stored, tmp_path / name)
+    else:
+        parquet.write_table(stored, tmp_path / name)
+    table = read_table(tmp_path / name, as_text=["id"])
+    parts = list(open_table(tmp_path / name, as_text=["id"]).tables())
+    assert [part.n_rows for part in parts] == [7, 7, 7, 7, 2]
+    assert [part.first_row for part in parts] == [0, 7, 14, 21, 28]
+    for column in table.columns:
+        cells = np.concatenate([part.columns[column] for part in parts])
+        assert cells.dtype == table.columns[column].dtype
+        np.testing.assert_array_equal(cells, table.columns[column])
+    first = 2 if name == "a.csv" else 1
+    assert [part.where(0).split()[1] for part in parts] == [
+        str(first + part.first_row) for part in parts
+    ]
+    assert table.where(29) == parts[-1].where(1)
 
 
 def test_unusual_digits_are_not_numbers(tmp_path):
@@ -119,7 +146,11 @@ def test_unusual_digits_are_not_numbers(tmp_path):
         ("a,b\n", "no rows"),
         ("a,b,a\n1,2,3\n", "2 columns named 'a', at positions 1, 3"),
         ("a,b\n1,2\n1,2,3\n", "line 3 of t.csv has 3 cells, the line of names has 2"),
-        ('a,b\n1,2\n3,"x\n', "quote that is not closed"),
+        ('a,b\n1,2\n3,"x\n', "row that begins in line 3 .* quote that is not closed"),
+        ('a,b\n1,2\n"3,x\n4,5\n', "row that begins in line 3 .* quote that is not closed"),
+        ('a,"b\n1,2\n', "row that begins in line 1 .* quote that is not closed"),
+        ("a,b", "no rows"),
+        ("a,b\n\n\n\n", "no rows"),
     ],
 )
 def test_bad_files(tmp_path, text, message):
@@ -139,12 +170,24 @@ def test_other_encodings(tmp_path):
         read_table(path)
 
 
+def test_marks_and_quotes_that_are_accepted(tmp_path):
+    """A byte order mark in any encoding, quotes within cells, many empty lines before the rows."""
+    path = write(tmp_path / "a.csv", "\ufeffa,b\n1,x\n", "utf-16-le")
+    assert list(read_table(path, encoding="utf-16-le").columns) == ["a", "b"]
+    text = 'a,b\n1,5" disk\n2,"x"y\n3,"say ""hi"""\n'
+    table = read_table(write(tmp_path / "b.csv", text))
+    assert table.columns["b"].tolist() == ['5" disk', "xy", 'say "hi"']
+    table = read_table(write(tmp_path / "c.csv", "a,b\n" + "\n" * 600 + "1,2\n"))
+    assert table.columns["b"].tolist() == [2.0]
+    assert table.where(0) == "line 602"
+
+
 def test_unknown_formats(tmp_path):
     with pytest.raises(ValueError, match=r"the format \.xlsx is not known"):
         read_table(write(tmp_path / "a.xlsx", "x"))
     with pytest.raises(ValueError, match=r"one array.*np.savez\('a.npz', X=X, y=y\)"):
         read_table(write(tmp_path / "a.npy", "x"))
-    with pytest.raises(ValueError, match="is a folder"):
+    with pytest.raises(ValueError, match=r"a\.npy: the format \.npy is not known"):
         read_table(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"^there is no file .*none\.csv$"):
         read_table(tmp_path / "none.csv")
@@ -158,11 +201,10 @@ def test_columns_can_be_dropped(tmp_path):
 
 
 def test_a_file_above_the_limit_is_not_read(tmp_path, monkeypatch):
-    path = tmp_path / "big.csv"
-    with open(path, "wb") as file:
-        file.write(b"a,b,c\n" + b"1.5,2.5,3.5\n" * 1000)
-        file.truncate(10**10)  # a sparse file: reading it would take minutes
-    monkeypatch.setattr(delimited_module, "_read", None)
+    path = write(tmp_path / "big.csv", "a,b,c\n" + "1.5,2.5,3.5\n" * 1000)
+    monkeypatch.setattr(file_parts, "unpacked_size", lambda _: 10**10)
+    monkeypatch.setattr(read_module, "_size", lambda path: (10**10, path.name))
+    monkeypatch.setattr(read_module.TableReader, "tables", None)
     with pytest.raises(
         MemoryError, match=r"10\.0 GB, about .* rows of 3 columns.*raise memory_limit"
     ):
@@ -178,10 +220,10 @@ def test_the_size_of_packed_files_is_known_before_they_are_read(tmp_path, monkey
     again.write_bytes(gzip.compress(b"a\n" + long) + gzip.compress(b"1.5\n"))
     assert again.stat().st_size < len(long) < 2.5 * again.stat().st_size
     assert read_table(again).n_rows == 20_001
-    monkeypatch.setattr(delimited_module, "_read", None)
+    monkeypatch.setattr(read_module.TableReader, "tables", None)
     for packed in (path, again):
         with pytest.raises(MemoryError, match="about"):
-            read_table(packed, memory_limit="200kB")
+            read_table(packed, memory_limit="140kB")
 
 
 def test_a_file_that_grows_while_it_is_read(tmp_path):
@@ -197,7 +239,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path):
 @pytest.mark.parametrize("length", [1, 100, 10_000])
 def test_memory_of_texts_is_what_they_take(length):
     cells = [str(i) * length for i in range(9)]
-    part, n_bytes = delimited_module._texts([*cells, *cells, " "], {})
+    part, n_bytes = as_objects(pa.array([*cells, *cells, " "]), {})
     assert part.tolist() == [*cells, *cells, None]
     assert len({id(cell) for cell in part}) == 10  # equal texts are stored once
     taken = sum(map(sys.getsizeof, cells)) + part.nbytes
@@ -223,8 +265,7 @@ def test_wide_files_and_long_cells(tmp_path):
 
 
 def test_names_longer_than_the_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited_module, "_SAMPLE_CHARACTERS", 50)
-    monkeypatch.setattr(lines_module, "_PIECE", 7)
+    monkeypatch.setattr(text_files, "_SAMPLE_BYTES", 50)
     names = [f"name_{i}" for i in range(40)]
     rows = [";".join(str(i + j) for i in range(40)) for j in range(20)]
     table = read_table(write(tmp_path / "a.csv", "\n\n" + "\n".join([";".join(names), *rows])))
@@ -236,12 +277,13 @@ def test_names_longer_than_the_sample(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "content",
     [
+        "x" * 30_000_000,  # names without end
         "a,b\n" + "1,2\n" * 10 + "x" * 30_000_000,  # a long line
         'a,b\n"' + ("x" * 999 + "\n") * 30_000,  # a quote that is not closed
         'a,b\n"' + ("x" * 999 + '\n","') * 30_000,  # one row of many cells
         "a\n" + "1\n" * 600 + "".join(f"{i}{'x' * 10**6}\n" for i in range(60)),  # long texts
     ],
-    ids=["line", "quote", "row", "texts"],
+    ids=["names", "line", "quote", "row", "texts"],
 )
 def test_compressed_files_that_grow_without_end(tmp_path, content):
     """A packed file does not show how long its lines are: the limit applies while it is read."""
@@ -261,11 +303,11 @@ def test_sizes_of_compressed_files(tmp_path):
     """The stored size is that of the last part; a file has at least twice its packed size."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"1,2\n" * 10_000))
-    assert lines_module.unpacked_size(path) == 40_000
+    assert text_source.unpacked_size(path) == 40_000
     path.write_bytes(path.read_bytes() + gzip.compress(b"1,2\n"))
-    assert lines_module.unpacked_size(path) == 2 * path.stat().st_size
+    assert text_source.unpacked_size(path) == 2 * path.stat().st_size
     path.write_bytes(b"short")
-    assert lines_module.unpacked_size(path) == 5
+    assert text_source.unpacked_size(path) == 5
 
 
 @pytest.mark.parametrize(
@@ -363,7 +405,6 @@ def test_bad_svmlight(tmp_path):
 
 
 def arrow_table():
-    pa = pytest.importorskip("pyarrow")
     return pa.table(
         {
             "id": pa.array([2**60 + 1, 2, 3]),
@@ -379,7 +420,6 @@ def arrow_table():
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "stream.arrow"])
 def test_arrow_formats(tmp_path, name):
     stored = arrow_table()
-    import pyarrow as pa
     from pyarrow import feather, parquet
 
     if name.endswith(".parquet"):
@@ -407,7 +447,6 @@ def test_arrow_formats(tmp_path, name):
 
 
 def test_bad_arrow_files(tmp_path):
-    pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     with pytest.raises(ValueError, match="cannot be read"):
@@ -432,8 +471,12 @@ def test_bad_arrow_files(tmp_path):
 
 def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "lapwing\[tables\]"'):
-        read_table(write(tmp_path / "a.parquet", "x"))
+    for name in ("a.parquet", "a.csv"):
+        with pytest.raises(ImportError, match=rf'{name} needs .*pip install "lapwing\[tables\]"'):
+            read_table(write(tmp_path / name, "x,y\n1,2\n"))
+    np.savez(tmp_path / "a.npz", X=np.eye(2))  # matrices need nothing
+    assert read_table(tmp_path / "a.npz").n_rows == 2
+    assert read_table(write(tmp_path / "a.txt", "1 1:2 2:3\n")).is_matrix
 
 
 # ---------------------------------------------------------------- damage
@@ -469,8 +512,8 @@ def test_damaged_files_raise_ordinary_errors(tmp_path, name):
             continue
 
 
-def test_a_cell_that_is_too_long_is_explained(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited_module, "_LONGEST_CELL", 1000)
+def test_a_row_that_is_too_long_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_module, "LONGEST_ROW", 1000)
     path = write(tmp_path / "a.csv", "a,b\n1,2\n3," + "x" * 2000 + "\n")
-    with pytest.raises(ValueError, match=r"a.csv has a cell of more than 1,000 characters"):
+    with pytest.raises(ValueError, match=r"a\.csv has a row of more than 1,000 bytes: look for"):
         read_table(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from .text_files import LONGEST_ROW, NotANumberError, TextFile, infer_types, open_text_file
+from .text_files import LONGEST_ROW, TextFile, as_float64, known_texts, open_text_file
 from .text_source import unpacked_size
 
 #: Formats by the suffixes of their files; text files may also end in ``.gz``.
@@ -218,33 +218,57 @@ def _arrow_part(path: Path) -> FilePart:
 
 
 def _text_parts(paths: list[Path], options: TextOptions) -> list[FilePart]:
-    """Open text files, all with the types that the first rows of the first one show."""
+    """Open text files; columns are numbers if they are in the first rows of the first file."""
     import pyarrow as pa
 
-    types: dict[str, Any] = {}
+    numbers: set[str] | None = set() if options.texts else None
     parts = []
     for path in paths:
         with explained(path.name):
-            file = open_text_file(path, options.encoding)
+            file = open_text_file(path, options.encoding, options.longest_row)
             n_expected = int(unpacked_size(path) / file.row_bytes)
         check_names(file.names, path.name)
-        if not types:
-            types = dict.fromkeys(file.names, pa.string()) if options.texts else infer_types(file)
-        schema = pa.schema([(name, types.get(name, pa.string())) for name in file.names])
-        read = _text_reader(file, types, options.longest_row)
+        if numbers is None:
+            rows = [row for row in file.sample if len(row) == len(file.names)]
+            cells = zip(*rows, strict=True) if rows else [()] * len(file.names)
+            texts = dict(zip(file.names, cells, strict=True))
+            numbers = {
+                name for name in texts if _numbers(pa.array(texts[name], "string")) is not None
+            }
+        types = [pa.float64() if name in numbers else pa.string() for name in file.names]
+        schema = pa.schema(list(zip(file.names, types, strict=True)))
+        read = _text_reader(file, numbers, options.longest_row)
         parts.append(FilePart(path.name, schema, None, read, {}, n_expected, file.line_of))
     return parts
 
 
-def _text_reader(file: TextFile, types: dict[str, Any], longest_row: int) -> _Read:
+def _numbers(cells: Any) -> Any | None:
+    return as_float64(known_texts(cells))
+
+
+def _text_reader(file: TextFile, numbers: set[str], longest_row: int) -> _Read:
+    import pyarrow as pa
+
     def read(columns: list[str], rows: int) -> Iterator[Any]:
-        try:
-            yield from file.batches({name: types[name] for name in columns}, longest_row)
-        except NotANumberError as error:
+        n_read = 0
+        for batch in file.batches(columns, longest_row):
+            arrays = [
+                checked_numbers(batch.column(name), name, n_read) if name in numbers else cells
+                for name, cells in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, batch.schema.names)
+            n_read += batch.num_rows
+
+    def checked_numbers(cells: Any, name: str, n_read: int) -> Any:
+        found = _numbers(cells)
+        if found is None:
+            row = next(i for i in range(len(cells)) if _numbers(cells[i : i + 1]) is None)
             raise ValueError(
-                f"{error}, and the first rows of the table contain {types[error.column]}: correct "
-                "or empty the cell, or leave out the column"
-            ) from None
+                f"column {name!r} of {file.path.name} contains {cells[row].as_py()!r} in line "
+                f"{file.line_of(n_read + row)}, and the first rows of the table contain numbers: "
+                "correct or empty the cell, or leave out the column"
+            )
+        return found
 
     return read
 

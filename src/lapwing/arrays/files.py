@@ -170,7 +170,8 @@ def open_files(source: Any, text: TextOptions | None = None) -> TableFiles:
     ImportError
         If pyarrow is not installed.
     """
-    _require_pyarrow()
+    name = Path(source).name if isinstance(source, (str, Path)) else "a list of files"
+    _require_pyarrow(name)
     text = text or TextOptions()
     if isinstance(source, _arrow_classes()):
         return _joined("the table", [dataset_part(source)])
@@ -186,12 +187,12 @@ def open_files(source: Any, text: TextOptions | None = None) -> TableFiles:
     return _joined(path.name or str(path), open_folder(path, text))
 
 
-def _require_pyarrow() -> None:
+def _require_pyarrow(name: str) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(
-            'files of tables need pyarrow, which is not installed: pip install "lapwing[tables]"'
+            f'{name} needs pyarrow, which is not installed: pip install "lapwing[tables]"'
         ) from None
 
 

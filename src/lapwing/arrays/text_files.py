@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-import re
+import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,23 +21,13 @@ from .text_source import DAMAGED, TextSource, bad_encoding, check_encoding, open
 
 #: Cells that mean "not known", in lower case and without the spaces around them.
 MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
-#: The same as pyarrow needs them, which compares cells as they are.
-_NULLS = sorted({f(m) for m in MISSING_MARKS for f in (str.lower, str.upper, str.title)} | {"NaN"})
 _DELIMITERS = ",;\t|"
 #: Bytes per block, and most of a row: a quote that is not closed makes one row of the whole rest.
-_BLOCK, LONGEST_ROW = 1 << 20, 1 << 26
+_BLOCK, LONGEST_ROW = 1 << 19, 1 << 26
 #: Number of lines, and of bytes, that are inspected before anything is read.
 _SAMPLE_LINES, _SAMPLE_BYTES = 500, 1 << 20
 #: Held while cells may be longer than the limit of `csv`, which is one for the whole process.
 _CSV_LOCK = threading.Lock()
-
-
-class NotANumberError(ValueError):
-    """A cell is not of the type with which its column is read; `column` is its name."""
-
-    def __init__(self, message: str, column: str) -> None:
-        super().__init__(message)
-        self.column = column
 
 
 class LongRowError(ValueError):
@@ -62,6 +52,8 @@ class TextFile:
         Cells of the first rows.
     row_bytes : float
         Mean length of the first lines in UTF-8.
+    may_have_rows : bool
+        False if the names are all there is.
     """
 
     path: Path
@@ -70,30 +62,29 @@ class TextFile:
     names: list[str]
     sample: list[list[str]]
     row_bytes: float
+    may_have_rows: bool
 
-    def batches(self, types: Mapping[str, Any], longest_row: int = LONGEST_ROW) -> Iterator[Any]:
-        """Yield the rows as batches of pyarrow.
+    def batches(self, columns: Sequence[str], longest_row: int = LONGEST_ROW) -> Iterator[Any]:
+        """Yield the rows as batches of pyarrow, whose cells are texts.
 
         Parameters
         ----------
-        types : mapping from str to pyarrow.DataType
-            The columns to read, and their types. Missing cells of texts are empty texts.
+        columns : sequence of str
+            The columns to read.
         longest_row : int
             Most bytes of a row.
 
         Raises
         ------
-        NotANumberError
-            If a cell is not of the type of its column.
         LongRowError
             If a row is longer than the limit.
         ValueError
             If the file is not what it should be; the message names the line.
         """
         n_read, block = 0, min(_BLOCK, longest_row)
-        while True:
+        while self.may_have_rows:  # pyarrow takes a first line without an end for an error
             try:
-                for batch in self._read(types, block, n_read):
+                for batch in self._read(columns, block, n_read):
                     n_read += batch.num_rows
                     yield batch
                 return
@@ -102,12 +93,12 @@ class TextFile:
                     raise
                 block = min(8 * block, longest_row)  # read once more, from where it was
 
-    def _read(self, types: Mapping[str, Any], block: int, n_skipped: int) -> Iterator[Any]:
+    def _read(self, columns: Sequence[str], block: int, n_skipped: int) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
         options = (
-            # One thread, so that errors have a row; a block is parsed while the next one is read.
+            # A block is parsed while the next one is read; more threads gain nothing.
             arrow_csv.ReadOptions(
                 use_threads=False,
                 block_size=block,
@@ -116,9 +107,8 @@ class TextFile:
             ),
             arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types=dict(types),
-                include_columns=list(types) or self.names[:1],  # none would mean all
-                null_values=_NULLS,
+                column_types=dict.fromkeys(self.names, pa.string()),
+                include_columns=list(columns) or self.names[:1],  # none would mean all
             ),
         )
         with TextSource(self.path, self.encoding) as source:
@@ -129,54 +119,55 @@ class TextFile:
                     if batch.num_rows > skipped:
                         yield batch.slice(skipped)
             except (pa.ArrowException, UnicodeError, *DAMAGED) as error:
-                raise self._explained(error) from None
-            if source.n_quotes % 2:
-                self._check_quotes()
+                raise self._explained(error, block, source.n_bytes) from None
+            if source.n_quotes % 2:  # pyarrow takes the rest of the file for a cell
+                self._check_rows()
 
-    def _explained(self, error: Exception) -> ValueError:
-        """Return an error of reading with the line and the column."""
+    def _explained(self, error: Exception, block: int, n_bytes: int) -> ValueError:
+        """Return an error of reading with the line."""
         name, reason = self.path.name, (str(error).splitlines() or ["it is damaged"])[0]
-        if "straddling" in reason:
+        if "straddling" in reason and n_bytes > block:
             return LongRowError(
-                f"{name} has a row that is too long: look for a quote that is not closed, or "
-                "shorten the row"
+                f"{name} has a row of more than {block:,} bytes: look for a quote that is not "
+                "closed, or shorten the row"
             )
         if isinstance(error, UnicodeError) or "UTF8" in reason:
             return ValueError(bad_encoding(self.path, self.encoding))
-        if cell := re.search(r"CSV column #(\d+): Row #(\d+): CSV conv.* value '(.*)'", reason):
-            column, line = self.names[int(cell[1])], self.line_of(int(cell[2]) - 2)
-            message = f"column {column!r} of {name} contains {cell[3]!r} in line {line}"
-            return NotANumberError(message, column)
-        if "Expected" in reason:
-            for line, row in self._rows():
-                if len(row) != len(self.names):
-                    return ValueError(
-                        f"line {line} of {name} has {len(row)} cells, the line of names has "
-                        f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
-                        "around it, and each quote must be closed"
-                    )
+        if "Expected" in reason or "straddling" in reason:
+            try:
+                self._check_rows()
+            except UnicodeError:
+                return ValueError(bad_encoding(self.path, self.encoding))
+            except ValueError as explained:
+                return explained
         return ValueError(f"{name} cannot be read: {reason}")
 
-    def _check_quotes(self) -> None:
-        """Raise a ValueError if the file ends within quotes."""
+    def _check_rows(self) -> None:
+        """Raise a ValueError with the line of a row of more or fewer cells, or of an open quote."""
         last = 0
-        try:
-            for line, _ in self._rows(strict=True):
-                last = line
-        except csv.Error as error:
-            if "unexpected end" in str(error):
+        for line, row in self._rows():
+            if row[-1].endswith("\0") and row != ["\0"]:
                 raise ValueError(
-                    f"line {last + 1} of {self.path.name} begins a row that does not end: look for "
-                    "a quote that is not closed"
-                ) from None
+                    f"the row that begins in line {last + 1} of {self.path.name} does not end: "
+                    "look for a quote that is not closed"
+                )
+            if len(row) != len(self.names) and row != ["\0"]:
+                closed = ", and each quote must be closed" if "\n" in "".join(row) else ""
+                raise ValueError(
+                    f"line {line} of {self.path.name} has {len(row)} cells, the line of names has "
+                    f"{len(self.names)}: a cell that contains {self.delimiter!r} needs quotes "
+                    f"around it{closed}"
+                )
+            last = line
 
-    def _rows(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-        """Yield line and cells of each row, names first, with `csv` of Python, which counts lines.
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield line and cells of each row with `csv` of Python, which counts lines.
 
-        Only errors and messages need it.
+        The names come first, and a NUL last, which becomes part of a cell that is not closed. Only
+        errors and messages need it.
         """
         with open_text(self.path, self.encoding) as file, _long_cells():
-            reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
+            reader = csv.reader(itertools.chain(file, ["\0"]), delimiter=self.delimiter)
             for row in filter(None, reader):
                 yield reader.line_num, row
 
@@ -188,7 +179,7 @@ class TextFile:
         raise IndexError(f"{self.path.name} has no row {row}")
 
 
-def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
+def open_text_file(path: Path, encoding: str = "utf-8", longest_row: int = LONGEST_ROW) -> TextFile:
     """Inspect the first rows of a text file.
 
     Raises
@@ -200,7 +191,7 @@ def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
     """
     check_encoding(encoding)
     try:
-        sample = _first_lines(path, encoding)
+        sample, is_whole = _first_lines(path, encoding, longest_row)
         text = sample.decode("utf-8")
     except UnicodeError:
         raise ValueError(bad_encoding(path, encoding)) from None
@@ -217,26 +208,25 @@ def open_text_file(path: Path, encoding: str = "utf-8") -> TextFile:
         rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     names = [cell.strip() or f"column {i}" for i, cell in enumerate(rows[0], start=1)]
     row_bytes = max(len(sample) / len(rows), 1.0)
-    return TextFile(path, encoding, delimiter, names, rows[1:], row_bytes)
+    may_have_rows = len(rows) > 1 or not is_whole
+    return TextFile(path, encoding, delimiter, names, rows[1:], row_bytes, may_have_rows)
 
 
-def _first_lines(path: Path, encoding: str) -> bytes:
-    """Return the first whole lines in UTF-8; if they are long, only the names and a few rows."""
-    data = b""
+def _first_lines(path: Path, encoding: str, longest_row: int) -> tuple[bytes, bool]:
+    """Return the first lines in UTF-8, a few if they are long, and whether they are the file."""
+    data, line_end = b"", b"\n"
     with TextSource(path, encoding) as source:
-        while piece := source.read(_SAMPLE_BYTES):
+        while piece := source.read(min(_SAMPLE_BYTES, longest_row)):
             data += piece
-            n_lines = data.count(b"\n")
-            if n_lines > 1:
+            line_end = b"\n" if b"\n" in data else b"\r"  # of old Macs
+            if data.count(line_end) > 1:
                 break
-            if len(data) > LONGEST_ROW:
+            if len(data) > longest_row:
                 raise LongRowError(f"the first lines of {path.name} are too long to be names")
         else:
-            return data
-    end = -1
-    for _ in range(min(n_lines, _SAMPLE_LINES)):
-        end = data.index(b"\n", end + 1)
-    return data[: end + 1]
+            return data, True
+    lines = data.split(line_end, _SAMPLE_LINES)
+    return data[: len(data) - len(lines[-1])], False
 
 
 def _sniff(lines: list[str]) -> str:
@@ -250,24 +240,32 @@ def _sniff(lines: list[str]) -> str:
     return max(_DELIMITERS, key=merit)
 
 
-def infer_types(file: TextFile) -> dict[str, Any]:
-    """Return types of pyarrow for all columns, from the first rows; numbers are float64."""
+def known_texts(cells: Any) -> Any:
+    """Return texts of pyarrow without the spaces around them, and null for missing ones."""
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
+    import pyarrow.compute as pc
 
-    width, text = len(file.names), io.StringIO()
-    csv.writer(text).writerows(row for row in file.sample if len(row) == width)
-    found = arrow_csv.read_csv(
-        io.BytesIO(text.getvalue().encode("utf-8")),
-        arrow_csv.ReadOptions(column_names=file.names),
-        arrow_csv.ParseOptions(newlines_in_values=True),
-        arrow_csv.ConvertOptions(null_values=_NULLS),
-    )
-    numbers = (pa.types.is_integer, pa.types.is_null)
-    return {
-        field.name: pa.float64() if any(is_one(field.type) for is_one in numbers) else field.type
-        for field in found.schema
-    }
+    texts = pc.utf8_trim_whitespace(cells)
+    is_missing = pc.is_in(pc.ascii_lower(texts), pa.array(sorted(MISSING_MARKS)))
+    return pc.if_else(is_missing, None, texts)
+
+
+def as_float64(texts: Any) -> Any | None:
+    """Return texts of pyarrow as float64, or None if one is not a number.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_float64(known_texts(pa.array(["1", " 2.5", "NA"]))).to_pylist()
+    [1.0, 2.5, None]
+    >>> as_float64(pa.array(["1", "x"]))
+    """
+    import pyarrow as pa
+
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
 
 
 @contextmanager

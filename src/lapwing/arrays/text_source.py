@@ -22,8 +22,8 @@ class TextSource:
 
     Attributes
     ----------
-    n_quotes : int
-        Number of quotes that were read.
+    n_bytes, n_quotes : int
+        Number of bytes, and of quotes among them, that were read.
     """
 
     def __init__(self, path: Path, encoding: str) -> None:
@@ -31,7 +31,7 @@ class TextSource:
         self._decoder: Any = None
         if not _is_utf8(encoding):
             self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._n_lines = self.n_quotes = 0
+        self._n_lines = self.n_bytes = self.n_quotes = 0
         self._at_start, self.closed = True, False
 
     def __enter__(self) -> TextSource:
@@ -58,6 +58,7 @@ class TextSource:
                 data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
                 self._at_start = not data
             if data or at_end:
+                self.n_bytes += len(data)
                 self.n_quotes += data.count(b'"')
                 return data
 

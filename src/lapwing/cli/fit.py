@@ -53,7 +53,7 @@ def add_command(commands: Any) -> None:
         "few rows have a label. Rows whose target is empty count as unlabelled; the model learns "
         "from them as well.",
     )
-    parser.add_argument("data", type=Path, help="the table")
+    parser.add_argument("data", type=Path, help="the table: a file, or a folder of its files")
     parser.add_argument("--target", metavar="NAME", help="column of the labels (y in .npz)")
     parser.add_argument("--id", metavar="COL", help="column of the row names (numbers from 1)")
     parser.add_argument(

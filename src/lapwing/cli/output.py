@@ -26,14 +26,19 @@ def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
     path : Path
         Where to write.
     *inputs : Path
-        The files that the command reads: a path that leads to one of them, also by a link, is
-        refused.
+        The files and folders that the command reads: a path that leads to one of them or into one,
+        also by a link, is refused.
     option : str
         The option that names the path.
     """
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"{option} {path}: give a file name in a folder that exists")
     for source in inputs:
+        if source.is_dir() and path.resolve().is_relative_to(source.resolve()):
+            raise ValueError(
+                f"{option} {path} is in the folder {source}, all files of which this command "
+                "reads: give a file in another folder"
+            )
         if path.exists() and source.exists() and path.samefile(source):
             raise ValueError(
                 f"{option} {path} is the file {source}, which this command reads and would "

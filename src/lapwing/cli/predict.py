@@ -27,7 +27,7 @@ def add_command(commands: Any) -> None:
         "model was fitted to; others are ignored.",
     )
     parser.add_argument("model", type=Path, help="a model file of `lapwing fit`")
-    parser.add_argument("data", type=Path, help="the table")
+    parser.add_argument("data", type=Path, help="the table: a file, or a folder of its files")
     parser.add_argument(
         "--out",
         type=Path,
@@ -62,9 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.data,
         memory_limit=arguments.memory_limit,
         encoding=arguments.encoding,
-        as_text=encoder.as_text,
-        only=encoder.names,
-        decimal=encoder.decimal,
+        **encoder.reading,
     )
     id_header = encoder.id if encoder.id in table.columns else "row"
     columns = _predictions(model, encoder.transform(table), arguments)

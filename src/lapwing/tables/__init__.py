@@ -1,12 +1,13 @@
-"""From a file to a matrix, targets and row names, and the same again for new files.
+"""From files to a matrix, targets and row names, and the same again for new files.
 
-`read_table` reads CSV, Parquet, Arrow, ``.npz`` and svmlight within a memory limit; `fit_encoder`
-learns how the columns of a table become features. This layer knows files and cells; it must not
-know how a model is fitted, nor how anything is displayed.
+`read_table` reads CSV, Parquet, Arrow, ``.npz`` and svmlight within a memory limit; `open_table`
+reads the former in batches. `fit_encoder` learns how the columns of a table become features. This
+layer knows files and cells; it must not know how a model is fitted, nor how anything is displayed.
 """
 
-from .encode import TableEncoder, fit_encoder
-from .read import read_table
+from .encode import TableEncoder
+from .fit import fit_encoder
+from .read import TableReader, open_table, read_table
 from .table import Table
 
-__all__ = ["Table", "TableEncoder", "fit_encoder", "read_table"]
+__all__ = ["Table", "TableEncoder", "TableReader", "fit_encoder", "open_table", "read_table"]

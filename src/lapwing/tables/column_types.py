@@ -1,4 +1,4 @@
-"""Which type of column a column of a table is, inferred once from the rows of a fit.
+"""Which type of column a column of a table is, inferred once from a summary of the rows of a fit.
 
 Numbers are numbers; dates and yes-or-no columns become numbers; few different texts are
 categories; sentences are words. Columns without information, and those that name the rows, are left
@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
-import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-
-from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days, read_numbers
+from .columns import (
+    BOOLEANS,
+    TOO_LARGE,
+    CategoryColumn,
+    Column,
+    NumberColumn,
+    TextColumn,
+    bad_cell,
+    days,
+)
 from .numerals import (
     NAMES,
     NOTATIONS,
@@ -22,7 +29,8 @@ from .numerals import (
     notation,
     number_or_none,
 )
-from .table import Table, as_texts, quoted
+from .summaries import NumberSummary, TextSummary, TooLargeError
+from .table import quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
@@ -30,6 +38,8 @@ _MOSTLY = 0.95
 _FEW, _FEW_SHARE = 50, 0.1
 #: Most values with a feature of their own, and most words of a column.
 _MOST_VALUES, _MOST_WORDS = 200, 20_000
+#: Most characters of a text that may be a number with a unit.
+_LONGEST_NUMBER = 50
 #: With at least this many rows, a word must occur in two of them.
 _ENOUGH_ROWS = 50
 #: With at least this many rows, a column that counts them, or whose texts all differ, is left out.
@@ -41,14 +51,22 @@ _WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 Inferred = tuple[Column | None, str | None]
 
 
-def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred:
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column of the rows of a fit: its name, file, decimal mark of the file, and summary."""
+
+    name: str
+    source: str
+    decimal: str | None
+    summary: NumberSummary | TextSummary
+
+
+def infer_column(facts: ColumnFacts, forced: str | None = None) -> Inferred:
     """Return what a column becomes, or None, and a note about it, or None.
 
     Parameters
     ----------
-    table : Table
-        The training rows.
-    name : str
+    facts : ColumnFacts
         The column.
     forced : {"text", "category"}, optional
         The type that the user chose.
@@ -59,70 +77,69 @@ def infer_column(table: Table, name: str, forced: str | None = None) -> Inferred
         If nearly all cells are numbers and some are not, or if the commas of numbers may be decimal
         marks as well as between thousands.
     """
-    cells = table.columns[name]
-    if forced is None and cells.dtype != object:
-        return _number(table, name, NAMES[table.decimal])
-    texts = [text for text in as_texts(cells) if text is not None]
-    if not texts:
+    name, summary = facts.name, facts.summary
+    if isinstance(summary, NumberSummary):
+        return _number(name, NAMES[facts.decimal], summary)
+    if summary.n == 0:
         return None, f"column {quoted(name)} is empty: left out"
-    n_missing = table.n_rows - len(texts)
-    counts = Counter(texts)
-    if len(counts) == 1 and not n_missing:
-        return None, f"column {quoted(name)} is {quoted(texts[0])} in all rows: left out"
-    reading = None if forced else _reading(table, name, counts)
+    counts = summary.counts
+    if summary.n_texts == 1 and not summary.n_missing:
+        return None, f"column {quoted(name)} is {quoted(next(iter(counts)))} in all rows: left out"
+    reading = None if forced else _reading(facts, summary)
     if reading is not None:
-        column, note = _number(table, name, reading)
-        return column, note or _other_mark(table, name, reading) or _thousands(table, name, counts)
-    column, note = _words_or_category(name, texts, n_missing > 0, forced)
+        try:
+            column, note = _number(name, reading, summary.numbers(reading))
+        except TooLargeError as error:
+            raise bad_cell(name, facts.source, quoted(error.cell), error.where, TOO_LARGE) from None
+        return column, note or _other_mark(facts, reading) or _thousands(facts, counts)
+    column, note = _words_or_category(name, summary, forced)
     hint = None if forced else _hint(name, counts)
     return column, "; ".join(filter(None, (note, hint))) or None
 
 
-def _reading(table: Table, name: str, counts: Counter[str]) -> str | None:
+def _reading(facts: ColumnFacts, summary: TextSummary) -> str | None:
     """Return how texts can be read as numbers, or None if they cannot."""
-    found = notation(counts, table.decimal)
-    if found is not None:
+    counts, total = summary.counts, summary.n
+    found = notation(counts, facts.decimal)
+    if found is not None and summary.can_be(found):
         return found
-    total = counts.total()
-    read = NOTATIONS[NAMES[table.decimal]]
-    other = {text for text in counts if read(text) is None}
-    n_other = sum(counts[text] for text in other)
-    if total - n_other > _MOSTLY * total:
-        raise ValueError(_not_numbers(table, name, other, n_other))
-    if {BOOLEANS.get(text.lower()) for text in counts} == {0.0, 1.0}:
+    n_read = summary.n_read(NAMES[facts.decimal])
+    if n_read > _MOSTLY * total:
+        raise ValueError(_not_numbers(facts, summary, total - n_read))
+    if {BOOLEANS.get(text.lower()) for text in counts} == {0.0, 1.0} and summary.can_be("boolean"):
         return "boolean"
-    if all(days(text) is not None for text in counts):
+    if all(days(text) is not None for text in counts) and summary.can_be("date"):
         return "date"
     commas = sum(n for text, n in counts.items() if _WITH_COMMAS.fullmatch(text))
-    if commas and commas + total - n_other > _MOSTLY * total:
+    if commas and commas + n_read > _MOSTLY * total:
         raise ValueError(
-            f"column {quoted(name)} of {table.source} seems to contain numbers with commas, as "
-            "decimal marks or between thousands: write all of them alike and pass --decimal , or "
-            "--decimal . for the decimal mark, or name the column in --text-columns or "
+            f"column {quoted(facts.name)} of {facts.source} seems to contain numbers with commas, "
+            "as decimal marks or between thousands: write all of them alike and pass --decimal , "
+            "or --decimal . for the decimal mark, or name the column in --text-columns or "
             "--categorical-columns"
         )
     return None
 
 
-def _other_mark(table: Table, name: str, reading: str) -> str | None:
+def _other_mark(facts: ColumnFacts, reading: str) -> str | None:
     """Return a note if numbers do not have the decimal mark of their file, or None."""
-    if table.decimal is None or reading not in NOTATIONS or reading == NAMES[table.decimal]:
+    if facts.decimal is None or reading not in NOTATIONS or reading == NAMES[facts.decimal]:
         return None
-    mark = "," if table.decimal == "." else "."
+    mark = "," if facts.decimal == "." else "."
     return (
-        f"column {quoted(name)} is read with the decimal mark {mark!r}, because its cells are no "
-        f"numbers with {table.decimal!r}, the mark of the file"
+        f"column {quoted(facts.name)} is read with the decimal mark {mark!r}, because its cells "
+        f"are no numbers with {facts.decimal!r}, the mark of the file"
     )
 
 
-def _thousands(table: Table, name: str, counts: Counter[str]) -> str | None:
+def _thousands(facts: ColumnFacts, counts: Counter[str]) -> str | None:
     """Return a note if points between thousands may have been read as decimal marks, or None."""
-    if table.decimal is not None or not may_have_thousands(counts):
+    if facts.decimal is not None or not may_have_thousands(counts):
         return None
     point, whole = (next(t for t in counts if ("." in t) == has) for has in (True, False))
     return (
-        f"column {quoted(name)} has cells such as {quoted(point)} beside {quoted(whole)}: points "
-        "are read as decimal marks; pass --decimal , if they stand between thousands"
+        f"column {quoted(facts.name)} has cells such as {quoted(point)} beside {quoted(whole)}: "
+        "points are read as decimal marks; pass --decimal , if they stand between thousands"
     )
 
 
@@ -133,7 +150,7 @@ def _hint(name: str, counts: Counter[str]) -> str | None:
             f"column {quoted(name)} is not read as dates, because the order of day and month in "
             f"{quoted(next(iter(counts)))} is not known: write dates as 2015-01-31"
         )
-    alike = [text for text in counts if looks_like_number(text)]
+    alike = [text for text in counts if len(text) <= _LONGEST_NUMBER and looks_like_number(text)]
     if 2 * sum(counts[text] for text in alike) <= counts.total():
         return None
     alike.sort(key=lambda text: number_or_none(text) is not None)  # others are the reason
@@ -144,77 +161,72 @@ def _hint(name: str, counts: Counter[str]) -> str | None:
     )
 
 
-def _words_or_category(
-    name: str, texts: list[str], has_missing: bool, forced: str | None
-) -> Inferred:
+def _words_or_category(name: str, summary: TextSummary, forced: str | None) -> Inferred:
     """Return what a column of texts that are no numbers becomes, and a note about it."""
-    counts = Counter(texts)
-    if forced == "text" or (forced is None and _has_sentences(counts)):
-        words = _text(name, texts)
+    if forced == "text" or (forced is None and _has_sentences(summary)):
+        words = _text(name, summary)
         if words is not None or forced:
             return words, None if words else f"column {quoted(name)} contains no words: left out"
-    elif forced is None and len(counts) == len(texts) >= _NAMES:
+    elif forced is None and summary.n_texts == summary.n >= _NAMES:
         return None, (
             f"all texts of column {quoted(name)} differ, like names of rows: left out; "
             "--text-columns or --categorical-columns keeps it"
         )
-    return _category(name, counts, has_missing)
+    return _category(name, summary)
 
 
-def _not_numbers(table: Table, name: str, other: set[str], n_other: int) -> str:
-    texts = as_texts(table.columns[name])
-    rows = [row for row, text in enumerate(texts) if text in other][:3]
-    shown = ", ".join(f"{quoted(texts[row])} in {table.where(row)}" for row in rows)
-    more = f" and {n_other - len(rows)} more" if n_other > len(rows) else ""
+def _not_numbers(facts: ColumnFacts, summary: TextSummary, n_other: int) -> str:
+    cells = summary.odd[:n_other]
+    shown = ", ".join(f"{quoted(text)} in {where(row)}" for text, where, row in cells)
+    more = f" and {n_other - len(cells)} more" if n_other > len(cells) else ""
     return (
-        f"column {quoted(name)} of {table.source} contains numbers except for {shown}{more}: "
+        f"column {quoted(facts.name)} of {facts.source} contains numbers except for {shown}{more}: "
         "correct or empty these cells, or name the column in --text-columns or "
-        f"--categorical-columns, or leave it out with --drop {name[:60]}"
+        f"--categorical-columns, or leave it out with --drop {facts.name[:60]}"
     )
 
 
-def _has_sentences(counts: Counter[str]) -> bool:
+def _has_sentences(summary: TextSummary) -> bool:
     """Return whether texts are sentences rather than categories."""
-    n = counts.total()
-    words = sum(len(text.split()) * times for text, times in counts.items()) / n
-    is_short = len(counts) <= max(_FEW_SHARE * n, 10)
+    words, n_texts = summary.mean_words, summary.n_texts
+    is_short = n_texts <= max(_FEW_SHARE * summary.n, 10)
     return (words >= 3 and not is_short) or (
-        words >= 1.5 and len(counts) > max(_FEW, _FEW_SHARE * n)
+        words >= 1.5 and n_texts > max(_FEW, _FEW_SHARE * summary.n)
     )
 
 
-def _number(table: Table, name: str, reading: str) -> Inferred:
-    values = read_numbers(table, name, reading)
-    known = values[~np.isnan(values)]
-    missing = len(known) < len(values)
-    if len(known) == 0:
+def _number(name: str, reading: str, summary: NumberSummary) -> Inferred:
+    """Return a column with its mean and standard deviation, those of yes and no excepted."""
+    if summary.n == 0:
         return None, f"column {quoted(name)} is empty: left out"
-    if not missing and known.min() == known.max():
-        return None, f"column {quoted(name)} is {known[0]:g} in all rows: left out"
-    if reading in NOTATIONS and len(values) >= _NAMES and (np.diff(values) == 1).all():
+    has_missing = summary.n_missing > 0
+    if not has_missing and summary.lowest == summary.highest:
+        return None, f"column {quoted(name)} is {summary.lowest:g} in all rows: left out"
+    if reading in NOTATIONS and summary.n >= _NAMES and summary.counts_rows and not has_missing:
         return None, f"column {quoted(name)} counts the rows: left out"
-    return NumberColumn(name, reading, float(np.median(known)), missing), None
+    median = summary.median
+    scaling = (0.0, 1.0) if reading == "boolean" else summary.scaling(median)
+    return NumberColumn(name, reading, median, has_missing, *scaling), None
 
 
-def _category(name: str, counts: Counter[str], has_missing: bool) -> Inferred:
+def _category(name: str, summary: TextSummary) -> Inferred:
+    counts = summary.counts
     by_frequency = sorted(counts, key=lambda text: (-counts[text], text))
     listed = sorted(by_frequency[:_MOST_VALUES])
-    has_other = len(counts) > _MOST_VALUES
+    has_other = summary.n_texts > _MOST_VALUES
     note = (
-        f"column {quoted(name)} has {len(counts)} different values: the {_MOST_VALUES} most "
+        f"column {quoted(name)} has {summary.n_texts} different values: the {_MOST_VALUES} most "
         "frequent have a feature each, the others share one"
     )
-    return CategoryColumn(name, listed, has_other, has_missing), note if has_other else None
+    column = CategoryColumn(name, listed, has_other, summary.n_missing > 0)
+    return column, note if has_other else None
 
 
-def _text(name: str, texts: list[str]) -> TextColumn | None:
+def _text(name: str, summary: TextSummary) -> TextColumn | None:
     """Return the column with its vocabulary, or None if there is no word in it."""
-    for min_rows in (2, 1) if len(texts) >= _ENOUGH_ROWS else (1,):
-        vectorizer = TfidfVectorizer(min_df=min_rows, max_features=_MOST_WORDS)
-        try:
-            vectorizer.fit(texts)
-        except ValueError:  # no word is left
-            continue
-        words = vectorizer.get_feature_names_out().tolist()
-        return TextColumn(name, words, vectorizer.idf_.tolist())
+    counts = summary.words()
+    for min_texts in (2, 1) if summary.n >= _ENOUGH_ROWS else (1,):
+        words, weights = counts.vocabulary(min_texts, _MOST_WORDS)
+        if words:
+            return TextColumn(name, words, weights)
     return None

@@ -27,7 +27,8 @@ BOOLEANS = {
     **dict.fromkeys(("false", "no", "n", "f"), 0.0),
 }
 #: The squares of larger numbers overflow.
-_LARGEST_NUMBER = 1e150
+LARGEST_NUMBER = 1e150
+TOO_LARGE = "which is too large to compute with"
 _DOTTED_DATE = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})(?![0-9])")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -64,6 +65,11 @@ READINGS = {
 }
 
 
+def read_text(text: str, reading: str) -> float | None:
+    """Return the number that a text is if it is read in a way of `READINGS`, or None."""
+    return READINGS[reading][0](text)
+
+
 def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
     """Return a column as float64: numbers, dates as days, yes as 1; NaN where a cell is missing.
 
@@ -73,34 +79,32 @@ def read_numbers(table: Table, name: str, reading: str) -> np.ndarray:
         If a cell cannot be read, or is infinite or too large; the message names column and row.
     """
     column = table.column(name)
-    numbers = np.full(table.n_rows, np.nan)
-    if column.dtype == object:
-        read, expected = READINGS[reading]
-        for row, text in enumerate(as_texts(column)):
-            if text is None:
-                continue
-            number = read(text)
-            if number is None:
-                mark = decimal_mark([text]) if reading in NOTATIONS else None
-                problem = f"where the model needs {expected}"
-                problem += f" (--decimal {mark} reads it)" if mark else ""
-                raise _bad_cell(table, name, row, quoted(text), problem)
-            numbers[row] = number
+    if column.dtype != object:
+        numbers = column
     else:
-        numbers[:] = column
-    too_large = np.flatnonzero(np.abs(numbers) > _LARGEST_NUMBER)
+        texts = as_texts(column)
+        read = {text: read_text(text, reading) for text in set(texts) if text is not None}
+        if None in read.values():
+            row = next(i for i, text in enumerate(texts) if text and read[text] is None)
+            mark = decimal_mark([texts[row]]) if reading in NOTATIONS else None
+            problem = f"where the model needs {READINGS[reading][1]}"
+            problem += f" (--decimal {mark} reads it)" if mark else ""
+            raise bad_cell(name, table.source, quoted(texts[row]), table.where(row), problem)
+        numbers = np.array([np.nan if t is None else read[t] for t in texts], dtype=np.float64)
+    too_large = np.flatnonzero(np.abs(numbers) > LARGEST_NUMBER)
     if len(too_large):
         row = int(too_large[0])
         cell = quoted(as_texts(column)[row]) if column.dtype == object else f"{numbers[row]:g}"
-        cell = "a number" if cell == "inf" else cell
-        raise _bad_cell(table, name, row, cell, "which is too large to compute with")
+        raise bad_cell(name, table.source, cell, table.where(row), TOO_LARGE)
     return numbers
 
 
-def _bad_cell(table: Table, name: str, row: int, cell: str, problem: str) -> ValueError:
+def bad_cell(name: str, source: str, cell: str, where: str, problem: str) -> ValueError:
+    """Return the error about a cell."""
+    cell = "a number" if cell == "inf" else cell
     return ValueError(
-        f"column {quoted(name)} of {table.source} contains {cell} in {table.where(row)}, {problem}"
-        ": correct the cell or leave it empty"
+        f"column {quoted(name)} of {source} contains {cell} in {where}, {problem}: correct the "
+        "cell or leave it empty"
     )
 
 

@@ -1,41 +1,161 @@
-"""From a file to a table: which reader a file needs, and whether its rows fit into memory.
+"""From files to tables, all rows at once or a batch at a time, within a memory limit.
 
 Sizes are estimated before anything is read. Must not know what columns mean, nor how a format is
-read: `delimited`, `arrow` and `matrices` know that.
+read: `arrays.files`, `cells` and `matrices` know that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from ..arrays.file_parts import FORMATS, TextOptions
+from ..arrays.files import TableFiles, open_files
 from ..arrays.memory import format_size, memory_budget, require_memory
-from .arrow import read_arrow
-from .delimited import Decimal, read_delimited
-from .lines import open_text
+from ..arrays.text_files import LONGEST_ROW, LongRowError
+from ..arrays.text_source import open_text
+from .cells import NUMBER_BYTES, as_numbers, convert, sniff_decimal
 from .matrices import read_npz, read_svmlight
-from .table import Table
+from .numerals import may_have_thousands
+from .table import MemoryCheck, Table, select_columns
 
-_FORMATS = {
-    **dict.fromkeys((".csv", ".tsv", ".tab"), "delimited"),
-    **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather", ".ipc"), "arrow"),
-    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"),
-    ".npz": "npz",
-}
+#: The decimal mark of all columns, or those of some columns by name, or None if it is not known.
+Decimal = str | Mapping[str, str] | None
+_MATRICES = {**dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"), ".npz": "npz"}
+#: Number of rows that are inspected before anything is read, and most rows and cells of a batch.
+_SAMPLE, _BATCH_ROWS, _BATCH_CELLS = 500, 65_536, 4_000_000
+#: Bytes that one byte of a row of a text file may take until the row is stored.
+_ROW_COPIES = 16
 
 
-def read_table(
-    path: str | Path,
+@dataclass(frozen=True)
+class TableReader:
+    """The rows of files as tables, a batch at a time; see `open_table`.
+
+    Attributes
+    ----------
+    files : TableFiles
+        The files.
+    columns : list of str
+        The columns that are read.
+    texts : frozenset of str
+        Columns whose cells stay texts.
+    decimal : {".", ","}, mapping or None
+        Decimal mark of numbers in texts, of all columns or by column.
+    """
+
+    files: TableFiles
+    columns: list[str]
+    texts: frozenset[str]
+    decimal: Decimal
+
+    def tables(self) -> Iterator[Table]:
+        """Yield the rows from the start, as tables with bounded memory.
+
+        Cells of a text file that all are numbers are float64. From the first table on in which
+        they are not, a column contains texts: read it with `as_text` if all tables must agree.
+
+        Raises
+        ------
+        ValueError
+            If a file is damaged, or there is no row.
+        """
+        decimal = None if isinstance(self.decimal, Mapping) else self.decimal
+        marks = self.decimal if isinstance(self.decimal, Mapping) else {}
+        texts, n_read = set(self.texts), 0
+        shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
+        names = self.columns or list(self.files.columns[:1])
+        rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // len(names)))
+        for batch, place in self.files.located(names, rows):
+            columns, n_bytes = {}, 0.0
+            for name in self.columns:
+                cells, size = batch.column(name), float(NUMBER_BYTES * batch.num_rows)
+                found = None
+                if self.files.is_text and name not in texts:
+                    found = as_numbers(cells, marks.get(name, decimal))
+                if found is None:
+                    if self.files.is_text:
+                        texts.add(name)
+                    is_text, source = name in texts, self.files.name
+                    found, size = convert(cells, name, source, is_text, shared[name])
+                columns[name] = found
+                n_bytes += size
+            yield Table(
+                self.files.name,
+                batch.num_rows,
+                columns,
+                place=place,
+                names=self.files.columns,
+                decimal=decimal,
+                first_row=n_read,
+                n_bytes=n_bytes,
+            )
+            n_read += batch.num_rows
+        if n_read == 0:
+            raise ValueError(f"{self.files.name} has columns and no rows: add at least one row")
+
+    def select(self, columns: Collection[str], as_text: Collection[str]) -> TableReader:
+        """Return a reader of fewer columns, and with more texts."""
+        kept = [name for name in self.columns if name in columns]
+        return replace(self, columns=kept, texts=self.texts | set(as_text))
+
+
+def open_table(
+    source: Any,
     *,
     memory_limit: float | str | None = None,
     encoding: str = "utf-8",
-    as_text: Collection[str] = (),
+    as_text: Collection[str | None] = (),
+    drop: Collection[str] = (),
+    only: Collection[str] | None = None,
+    decimal: Decimal = None,
+) -> TableReader:
+    """Open the files of a table, which may be larger than memory; parameters as in `read_table`.
+
+    Parameters
+    ----------
+    source : str, Path, sequence of them, or dataset of pyarrow
+        Parquet, Feather, Arrow or text files, or a folder of files of one of these formats.
+    memory_limit, encoding, as_text, drop, only, decimal
+        See `read_table`. Of the memory only that of one row is checked.
+
+    Returns
+    -------
+    TableReader
+    """
+    budget = memory_budget(memory_limit)
+    with _checked_rows(source, budget):
+        text = TextOptions(encoding, texts=True, longest_row=_longest_row(budget))
+        files = open_files(source, text)
+        columns = select_columns(files.columns, drop, only, files.name)
+        texts = {name for name in as_text if name is not None}
+        if files.is_text and not isinstance(decimal, Mapping):
+            sample = next(files.batches(columns, _SAMPLE), None) if columns else None
+            cells = {} if sample is None else sample.to_pydict()
+            cells = {name: column for name, column in cells.items() if name not in texts}
+            decimal = decimal or sniff_decimal(cells.values())
+            if decimal is None:  # what points mean can be seen in texts only
+                texts |= {name for name, column in cells.items() if may_have_thousands(column)}
+    return TableReader(files, columns, frozenset(texts), decimal)
+
+
+def read_table(
+    path: Any,
+    *,
+    memory_limit: float | str | None = None,
+    encoding: str = "utf-8",
+    as_text: Collection[str | None] = (),
     drop: Collection[str] = (),
     only: Collection[str] | None = None,
     decimal: Decimal = None,
 ) -> Table:
-    """Read a table from a file; the extension of its name determines the format.
+    """Read a table; the extension of the name of a file determines the format.
 
     ==============================================  ===========================================
     ``.csv``, ``.tsv``, ``.tab``, ``.txt``          names in the first line; cells separated by
@@ -49,12 +169,13 @@ def read_table(
                                                     the number of the column and is not shifted
     ==============================================  ===========================================
 
-    Text files may be compressed: ``.csv.gz``.
+    Text files may be compressed: ``.csv.gz``. All but matrices need pyarrow: ``pip install
+    "lapwing[tables]"``.
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    path : str, Path or sequence of them
+        The file, or a folder or list of files of one table, all of one format.
     memory_limit : int, str or None, default=None
         Memory that may be used for the table, in bytes or as text such as "8GB"; None is 60 % of
         the free memory.
@@ -85,51 +206,112 @@ def read_table(
     ImportError
         If the format needs pyarrow and pyarrow is not installed.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: give a file")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    size = path.stat().st_size
     budget = memory_budget(memory_limit)
+    size, name = _size(path)
 
     def check_memory(rows: int, width: int, needed: float) -> None:
         extent = f", about {rows:,} rows of {width} columns" if rows else ""
-        what = f"{path.name} ({format_size(size)}{extent})"
+        what = f"{name} ({format_size(size)}{extent})"
         require_memory(needed, budget, what, "use fewer rows or columns")
 
-    file_format = _format(path, encoding)
-    if file_format == "delimited":
-        return read_delimited(path, check_memory, as_text, drop, only, encoding, decimal)
-    if size == 0:
-        raise ValueError(f"{path.name} is empty: give a file with rows")
-    if file_format == "arrow":
-        table = read_arrow(path, check_memory, as_text, drop, only)
-        return replace(table, decimal=decimal if isinstance(decimal, str) else None)
-    if drop:
-        raise ValueError(f"{path.name} contains a matrix: its columns have no names to drop")
-    read = read_npz if file_format == "npz" else read_svmlight
-    return read(path, check_memory)
+    matrix = None if not isinstance(path, (str, Path)) else _matrix_format(Path(path), encoding)
+    if matrix is not None:
+        if size == 0:
+            raise ValueError(f"{name} is empty: give a file with rows")
+        if drop:
+            raise ValueError(f"{name} contains a matrix: its columns have no names to drop")
+        return (read_npz if matrix == "npz" else read_svmlight)(Path(path), check_memory)
+    reader = open_table(
+        path,
+        memory_limit=memory_limit,
+        encoding=encoding,
+        as_text=as_text,
+        drop=drop,
+        only=only,
+        decimal=decimal,
+    )
+    with _checked_rows(path, budget):
+        return _read(reader, check_memory)
 
 
-def _format(path: Path, encoding: str) -> str:
+def _read(reader: TableReader, check_memory: MemoryCheck) -> Table:
+    """Return all rows as one table."""
+    expected, width = reader.files.n_expected, len(reader.files.columns)
+    check_memory(expected, width, 8.0 * expected * len(reader.columns))
+    parts: list[Table] = []
+    n_bytes, n_rows = 0.0, 0
+    for part in reader.tables():
+        parts.append(part)
+        n_bytes, n_rows = n_bytes + part.n_bytes, n_rows + part.n_rows
+        expected = max(expected, n_rows) if len(parts) == 1 else n_rows
+        check_memory(expected, width, n_bytes * expected / n_rows)
+    columns = {}
+    for name in reader.columns:
+        pieces = [part.columns[name] for part in parts]
+        # Where texts occur late, no cell may have been changed by conversion to a number ("007").
+        if len({piece.dtype for piece in pieces}) > 1:
+            pieces = [_read(reader.select([name], [name]), check_memory).columns[name]]
+        columns[name] = np.concatenate(pieces)
+    starts = [part.first_row for part in parts]
+    places: list[Any] = [part.place for part in parts]
+
+    def place(row: int) -> str:
+        index = bisect_right(starts, row) - 1
+        return str(places[index](row - starts[index]))
+
+    return replace(parts[0], n_rows=n_rows, columns=columns, place=place, n_bytes=n_bytes)
+
+
+def _size(source: Any) -> tuple[int, str]:
+    """Return the bytes of files, and their name for messages."""
+    if isinstance(source, (list, tuple)):
+        return sum(_size(path)[0] for path in source), f"{len(source)} files"
+    if not isinstance(source, (str, Path)):
+        return 0, "the table"
+    path = Path(source)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files), path.name
+
+
+def _longest_row(budget: int) -> int:
+    return min(LONGEST_ROW, max(budget // _ROW_COPIES, 1))
+
+
+@contextmanager
+def _checked_rows(source: Any, budget: int) -> Iterator[None]:
+    """Raise a MemoryError if a row of a text file needs more memory than the limit."""
+    try:
+        yield
+    except LongRowError:
+        longest = _longest_row(budget)
+        if longest < LONGEST_ROW:
+            what = f"a row of {_size(source)[1]} is longer than {format_size(longest)} and"
+            advice = "look for a quote that is not closed"
+            require_memory(_ROW_COPIES * (longest + 1), budget, what, advice)
+        raise
+
+
+def _matrix_format(path: Path, encoding: str) -> str | None:
+    """Return the format of a file that contains a matrix, or None if it is a table."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
-    if suffix == ".txt":
-        return "svmlight" if _looks_like_svmlight(path, encoding) else "delimited"
+    if suffix == ".txt" and _looks_like_svmlight(path, encoding):
+        return "svmlight"
     if suffix == ".npy":
         raise ValueError(
             f"{path.name} holds one array, and rows need their labels beside them: write both with "
             f"np.savez({path.stem + '.npz'!r}, X=X, y=y), and give that file"
         )
-    if suffix not in _FORMATS:
+    if suffix not in _MATRICES and suffix not in FORMATS and not path.is_dir():
         raise ValueError(
             f"{path.name}: the format {suffix or 'of a file without an extension'} is not known: "
             "give .csv, .tsv, .txt, .parquet, .arrow, .feather, .npz, .svm, .svmlight or .libsvm"
         )
-    return _FORMATS[suffix]
+    return _MATRICES.get(suffix)
 
 
 def _looks_like_svmlight(path: Path, encoding: str) -> bool:

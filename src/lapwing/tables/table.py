@@ -7,15 +7,16 @@ there. Must not know file formats, nor how columns become features.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-#: Cells that mean "not known", in lower case and without the spaces around them.
-MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
+from ..arrays.text_files import MISSING_MARKS
+
+#: Returns the position of a row in its file as text, such as "line 3".
+Place = Callable[[int], str]
 #: Called with the rows, columns and bytes of a table; raises a MemoryError if these are too many.
 MemoryCheck = Callable[[int, int, float], None]
 
@@ -37,18 +38,22 @@ class Table:
         The rows of a file that contains a matrix, float64.
     y : ndarray, optional
         The targets stored with the matrix.
-    lines : ndarray of int, optional
-        For text files, the line of the file on which each row ends.
+    place : callable, optional
+        Returns the position of a row in its file, such as "line 3"; by default its number.
     names : tuple of str
         Names of all columns of the file, also of those that were not read.
     decimal : {".", ",", None}
         Decimal mark of all numbers in texts, if one is known.
+    first_row : int
+        Number of rows of the files before the first one of the table.
+    n_bytes : float
+        An estimate of the memory that the columns need.
 
     Examples
     --------
-    >>> table = Table("a.csv", 2, {"age": np.array([31.0, 40.0])}, lines=np.array([2, 3]))
+    >>> table = Table("a.npz", 2, {"age": np.array([31.0, 40.0])})
     >>> table.where(1)
-    'line 3'
+    'row 2'
     """
 
     source: str
@@ -56,9 +61,11 @@ class Table:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     X: Any = None
     y: np.ndarray | None = None
-    lines: np.ndarray | None = None
+    place: Place | None = None
     names: tuple[str, ...] = ()
     decimal: str | None = None
+    first_row: int = 0
+    n_bytes: float = 0.0
 
     @property
     def is_matrix(self) -> bool:
@@ -67,7 +74,7 @@ class Table:
 
     def where(self, row: int) -> str:
         """Return the position of a row in the file, counted from 1."""
-        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        return f"row {self.first_row + row + 1}" if self.place is None else self.place(row)
 
     def column(self, name: str, role: str = "column") -> np.ndarray:
         """Return a column, or raise a ValueError that lists the existing ones."""
@@ -87,22 +94,15 @@ def check_column(name: str, known: Collection[str], source: str, role: str = "co
 
 
 def select_columns(
-    names: list[str], drop: Collection[str], only: Collection[str] | None, source: str
+    names: Sequence[str], drop: Collection[str], only: Collection[str] | None, source: str
 ) -> list[str]:
     """Return the columns to read: those of `only`, by default all, without those of `drop`.
 
     Raises
     ------
     ValueError
-        If a name occurs twice in the file, or one of `drop` does not occur.
+        If one of `drop` does not occur.
     """
-    for name, count in Counter(names).most_common(1):
-        if count > 1:
-            positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
-            raise ValueError(
-                f"{source} has {count} columns named {quoted(name)}, at positions "
-                f"{', '.join(positions)}: rename all but one"
-            )
     for name in drop:
         check_column(name, names, source)
     left_out, wanted = set(drop), set(names if only is None else only)
@@ -146,7 +146,8 @@ def as_texts(column: np.ndarray) -> np.ndarray:
     """
     texts = np.empty(len(column), dtype=object)
     if column.dtype == object:
-        texts[:] = [None if is_missing(cell) else str(cell).strip() for cell in column]
+        known = {cell: None if is_missing(cell) else str(cell).strip() for cell in set(column)}
+        texts[:] = [known[cell] for cell in column]
     else:
         texts[:] = [None if cell != cell else str(plain_number(cell)) for cell in column.tolist()]
     return texts
