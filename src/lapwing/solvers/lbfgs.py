@@ -5,6 +5,9 @@ inner products are those of the space, so that kernel expansions, linear functio
 features take the same steps. The values of a direction on the training rows are computed once, so
 that the line search costs no product, however many steps it tries. An iteration costs one product
 with K, or one with X and one with Xᵀ, for all columns together.
+
+Losses of rows that are not in memory are added as a function of the vectors. Each step that the
+line search tries is then a pass over these rows.
 """
 
 from __future__ import annotations
@@ -39,6 +42,10 @@ _LARGE = 1e150
 #: Loss of all rows: from the values (n, k) on the training rows and the indices of the columns to
 #: the sums of the losses (k,) and the row gradients (n, k).
 RowLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+#: A further loss as a function of the vectors (m, k) and the indices of their columns: its values
+#: (k,) and its gradients in the space (m, k).
+VectorLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = MEMORY) -> int:
@@ -89,6 +96,7 @@ def lbfgs(
     small_intercept_gradient: np.ndarray | None = None,
     max_iter: int,
     memory: int = MEMORY,
+    beyond: VectorLoss | None = None,
 ) -> Minimum:
     """Return a local minimum for each column.
 
@@ -113,10 +121,12 @@ def lbfgs(
         Largest number of iterations.
     memory : int
         Number of pairs of steps and gradient changes in the history.
+    beyond : VectorLoss, optional
+        The loss of rows that are not those of the space.
     """
     if small_intercept_gradient is None:
         small_intercept_gradient = small_gradient
-    moving = _Moving(space, loss, reg, start, memory)
+    moving = _Moving(space, loss, reg, start, memory, beyond)
     found, values, objective = start.copy(), moving.f, moving.phi.copy()
     converged = np.zeros(len(reg), dtype=bool)
     little = max(small_decrease, _ROUNDING)
@@ -138,16 +148,26 @@ class _Moving:
     """State of the columns that have not stopped: functions x, values f, gradients g, history."""
 
     def __init__(
-        self, space: AffineSpace, loss: RowLoss, reg: np.ndarray, start: np.ndarray, memory: int
+        self,
+        space: AffineSpace,
+        loss: RowLoss,
+        reg: np.ndarray,
+        start: np.ndarray,
+        memory: int,
+        beyond: VectorLoss | None,
     ) -> None:
         k = len(reg)
-        self.space, self.loss, self.reg = space, loss, reg
+        self.space, self.loss, self.reg, self.beyond = space, loss, reg, beyond
         self.columns = np.arange(k)
         level = 0.0 if space.level is None else space.level
         self.x, self.f = start, space.values(start) + level
         total, row_gradient = loss(self.f, self.columns)
         self.phi = total + reg * space.norm_dot(start, start)
         self.g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(start)
+        if beyond is not None:
+            total, gradient = beyond(start, self.columns)
+            self.phi += total
+            self.g += gradient
         self.evaluations = 1
         self.history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
         # The first step has length one at most; with rows of large norm it would overflow.
@@ -184,7 +204,7 @@ class _Moving:
         space, x, g, phi = self.space, self.x, self.g, self.phi
         direction, slope = self._descent_direction()
         change = space.values(direction)
-        step, phi_new, row_gradient = self._line_search(direction, change, slope)
+        step, phi_new, row_gradient, gradient = self._line_search(direction, change, slope)
         most = np.maximum(phi - phi_new, -slope)
         self.calm = np.where(most <= little * np.abs(phi), self.calm + 1, 0)
         progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (self.square < self.smallest)
@@ -195,6 +215,8 @@ class _Moving:
         self.x, self.f, self.phi = x + taken, self.f + step * change, phi_new
         penalty = 2.0 * self.reg * space.without_constant(self.x)
         self.g = space.gradient(row_gradient) + penalty
+        if gradient is not None:
+            self.g += gradient
         self.square = space.dot(self.g, self.g)
         self._remember(taken, self.g - g)
         self.evaluations += 1
@@ -233,31 +255,40 @@ class _Moving:
 
     def _line_search(
         self, direction: np.ndarray, change: np.ndarray, slope: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return steps that meet the weak Wolfe conditions, with objectives and row gradients.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return steps that meet the weak Wolfe conditions, with objectives and gradients.
 
         Doubling and bisection (Lewis & Overton, 2013), separately for every column. ``change`` are
-        the values of the directions. A step of zero means that no decrease is visible.
+        the values of the directions. A step of zero means that no decrease is visible. Gradients
+        are row gradients, and those of the loss beyond the rows, where there is one.
         """
         space, reg, phi, k = self.space, self.reg, self.phi, len(self.columns)
         constant, linear = space.norm_dot(self.x, self.x), 2.0 * space.norm_dot(self.x, direction)
         quadratic = space.norm_dot(direction, direction)
+        gradient = None if self.beyond is None else np.empty_like(direction)
 
-        def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            """Return objectives and row gradients after steps t of some columns."""
-            values = self.f[:, which] + t * change[:, which]
-            total, row_gradient = self.loss(values, self.columns[which])
+        def evaluate(
+            which: np.ndarray, t: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """Return objectives, slopes without penalty and row gradients after steps t."""
+            along = change[:, which]
+            value, row_gradient = self.loss(self.f[:, which] + t * along, self.columns[which])
+            steepness = np.einsum("ij,ij->j", row_gradient, along)
+            if self.beyond is not None and gradient is not None:
+                d = direction[:, which]
+                more, found = self.beyond(self.x[:, which] + t * d, self.columns[which])
+                value, steepness = value + more, steepness + space.dot(found, d)
+                gradient[:, which] = found
             norm = constant[which] + t * (linear[which] + t * quadratic[which])
-            return total + reg[which] * norm, row_gradient
+            return value + reg[which] * norm, steepness, row_gradient
 
         low, high, step = np.zeros(k), np.full(k, np.inf), np.ones(k)
         phi_new, row_gradient = phi.copy(), np.empty_like(self.f)
         searching = np.arange(k)
         for _ in range(_TRIALS):
             t = step[searching]
-            value, slopes = evaluate(searching, t)
-            penalty_slope = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
-            steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + penalty_slope
+            value, steepness, slopes = evaluate(searching, t)
+            steepness += reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
             rounding = _ROUNDING * np.abs(phi[searching])
             falls = value <= phi[searching] + _DECREASE * t * slope[searching] + rounding
             flat = steepness >= _CURVATURE * slope[searching]
@@ -268,11 +299,11 @@ class _Moving:
             low[searching[falls & ~flat]] = t[falls & ~flat]
             searching = searching[~good]
             if len(searching) == 0:
-                return step, phi_new, row_gradient
+                return step, phi_new, row_gradient, gradient
             ceiling = high[searching]
             middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
             step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
         # Otherwise a step of sufficient decrease without the curvature condition, or no step.
         step[searching] = low[searching]
-        phi_new[searching], row_gradient[:, searching] = evaluate(searching, low[searching])
-        return step, phi_new, row_gradient
+        phi_new[searching], _, row_gradient[:, searching] = evaluate(searching, low[searching])
+        return step, phi_new, row_gradient, gradient

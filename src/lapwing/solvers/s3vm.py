@@ -30,7 +30,8 @@ import numpy as np
 from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
 from ..spaces.affine import AffineSpace
 from .free_energy import FreeEnergy
-from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
+from .lbfgs import MEMORY, Minimum, RowLoss, VectorLoss, lbfgs
+from .margin_blocks import UnlabelledBlocks
 
 #: First weight of the unlabelled rows relative to λ', and its growth (Sindhwani & Keerthi, 2006).
 _FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
@@ -75,6 +76,8 @@ class MarginProblem:
         Random factors of the weights in all stages but the last, so that restarts differ.
     memory : int
         Number of pairs in the history of L-BFGS.
+    beyond : UnlabelledBlocks or None
+        Unlabelled rows in blocks, beside those of the space (`quasi_newton` only).
     """
 
     space: AffineSpace
@@ -88,6 +91,7 @@ class MarginProblem:
     positive_ratio: np.ndarray | None = None
     disturbance: np.ndarray | None = None
     memory: int = MEMORY
+    beyond: UnlabelledBlocks | None = None
 
     def values(self, vectors: np.ndarray) -> np.ndarray:
         """Return the values of functions on all rows, level included."""
@@ -120,6 +124,13 @@ class MarginProblem:
             return total, row_gradient
 
         return loss
+
+    def block_loss(self, on_unlabelled: Loss, share: float) -> VectorLoss | None:
+        """Return the loss of rows in blocks at ``share`` of their weight, if there are any."""
+        if self.beyond is None:
+            return None
+        weights = share * self.reg_unlabeled
+        return self.beyond.loss(self.space, on_unlabelled, weights, disturbed=share < 1.0)
 
 
 @dataclass(frozen=True)
@@ -162,7 +173,13 @@ class _Descent:
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
         self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)
 
-    def __call__(self, loss: RowLoss, start: Minimum, moving: np.ndarray | None = None) -> Minimum:
+    def __call__(
+        self,
+        loss: RowLoss,
+        start: Minimum,
+        moving: np.ndarray | None = None,
+        beyond: VectorLoss | None = None,
+    ) -> Minimum:
         """Return minima reached from ``start``; columns that are not ``moving`` are kept."""
         problem = self.problem
         columns = np.arange(len(problem.reg)) if moving is None else np.flatnonzero(moving)
@@ -176,6 +193,7 @@ class _Descent:
             small_intercept_gradient=self.small_intercept_gradient[columns],
             max_iter=self.max_iter,
             memory=problem.memory,
+            beyond=None if beyond is None else lambda x, which: beyond(x, columns[which]),
         )
         vectors, values = start.vectors.copy(), start.values.copy()
         objective, converged = start.objective.copy(), start.converged.copy()
@@ -226,13 +244,14 @@ def quasi_newton(
         Initial functions for the last share alone (a warm start).
     """
     on_labelled = SmoothHinge(surrogate_gamma)
-    on_unlabelled = with_targets(SmoothHat(unlabeled_sharpness))
+    hat = SmoothHat(unlabeled_sharpness)
     descend = _Descent(problem, on_labelled, tol, max_iter)
     minimum = yield from descend.begin(start)
     if start is not None:
         annealing = annealing[-1:]
     for i, share in enumerate(annealing):
-        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), minimum)
+        loss = problem.row_loss(on_labelled, with_targets(hat), share)
+        minimum = descend(loss, minimum, beyond=problem.block_loss(hat, share))
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
         yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, settled)
 
