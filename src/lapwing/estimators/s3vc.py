@@ -11,6 +11,7 @@ import numpy as np
 
 from ..solvers.driver import Step
 from .margin import fit_margin, previous_margin
+from .margin_blocks import fit_margin_blocks
 from .model import Classifier
 from .parameters import finite_number, one_of
 from .rows import Rows
@@ -214,8 +215,26 @@ class S3VC(Classifier):
         "solver": one_of(*SOLVERS),
     }
 
+    _for_blocks = (
+        "choose kernel='linear' or 'cosine' with solver='quasi-newton' and without landmarks, "
+    )
+
+    @property
+    def _in_blocks(self) -> bool:
+        linear = isinstance(self.kernel, str) and self.kernel in ("linear", "cosine")
+        return linear and self.solver == "quasi-newton" and self.n_landmarks is None
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        if rows.source is not None:
+            return self._set_fitted(rows, targets, fit_margin_blocks(self, rows, targets))
         start = previous_margin(self, rows.X, refit)
         found = fit_margin(self, rows.X, targets, start)
         kept = {} if found.held_out is not None else {"temperature_": self.temperature_}
         return self._set_fitted(rows, targets, found, **kept)
+
+    def _kept_rows(self) -> Any:
+        if "X_fit_" not in vars(self):
+            raise ValueError(
+                "the rows came in blocks, which are not kept: fit again with the new labels"
+            )
+        return super()._kept_rows()

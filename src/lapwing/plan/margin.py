@@ -12,10 +12,14 @@ from ..kernels.functions import Kernel
 from ..kernels.gram import gram_bytes
 from ..solvers.lbfgs import LEAST_MEMORY, affordable_memory, lbfgs_bytes
 from ..solvers.methods import Sizes
+from ..spaces.feature_blocks import pass_bytes
 from .base import Plan, storage_for_products
 
 #: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
 _LABELLED_VECTORS = 5
+#: Vectors of coordinates per column, beside those of L-BFGS, where rows come in blocks: functions
+#: of the last stage and of this one, and the gradient, the trial step and the sums of a pass.
+_BLOCK_VECTORS = 8
 
 
 def plan_margin(
@@ -81,6 +85,25 @@ def plan_margin(
         n_points=n_landmarks or 0,
         lbfgs_memory=affordable_memory(n, n_coordinates, columns, budget - stored),
     )
+
+
+def plan_margin_blocks(
+    kernel: Kernel, sizes: Sizes, *, solver: str, row_size: float, memory_limit: Any
+) -> Plan:
+    """Plan a linear margin-based model of rows in blocks; see `plan_margin`.
+
+    The number of rows does not matter: only the labelled ones are in memory, of ``row_size`` stored
+    numbers each.
+    """
+    labelled, columns, budget = sizes.n_labelled, sizes.n_columns, memory_budget(memory_limit)
+    n_coordinates = sizes.n_features + 1
+    stored = pass_bytes(n_coordinates, columns) + int(16 * labelled * row_size)
+    stored += 8 * columns * (_BLOCK_VECTORS * n_coordinates + _LABELLED_VECTORS * labelled)
+    needed = stored + lbfgs_bytes(labelled, n_coordinates, columns, LEAST_MEMORY)
+    what = f"fitting {sizes.n_features} columns"
+    require_memory(needed, budget, what, "lower n_init, set calibration_folds=0")
+    memory = affordable_memory(labelled, n_coordinates, columns, budget - stored)
+    return Plan(kernel, solver, "linear", None, budget, needed, lbfgs_memory=memory)
 
 
 def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:

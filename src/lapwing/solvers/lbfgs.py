@@ -267,9 +267,7 @@ class _Moving:
         quadratic = space.norm_dot(direction, direction)
         gradient = None if self.beyond is None else np.empty_like(direction)
 
-        def evaluate(
-            which: np.ndarray, t: np.ndarray
-        ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """Return objectives, slopes without penalty and row gradients after steps t."""
             along = change[:, which]
             value, row_gradient = self.loss(self.f[:, which] + t * along, self.columns[which])
