@@ -11,15 +11,16 @@ from ..arrays.memory import memory_budget, require_memory
 from ..kernels.functions import Kernel
 from ..kernels.gram import gram_bytes
 from ..solvers.lbfgs import LEAST_MEMORY, affordable_memory, lbfgs_bytes
+from ..solvers.line_ahead import AHEAD
 from ..solvers.methods import Sizes
 from ..spaces.feature_blocks import pass_bytes
 from .base import Plan, storage_for_products
 
 #: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
 _LABELLED_VECTORS = 5
-#: Vectors of coordinates per column, beside those of L-BFGS, where rows come in blocks: functions
-#: of the last stage and of this one, and the gradient, the trial step and the sums of a pass.
-_BLOCK_VECTORS = 8
+#: Vectors of coordinates per column, beside those of L-BFGS and of a pass, where rows come in
+#: blocks: functions of the last stage and of the first, and gradients of the loss of the rows.
+_BLOCK_VECTORS = 4
 
 
 def plan_margin(
@@ -97,7 +98,7 @@ def plan_margin_blocks(
     """
     labelled, columns, budget = sizes.n_labelled, sizes.n_columns, memory_budget(memory_limit)
     n_coordinates = sizes.n_features + 1
-    stored = pass_bytes(n_coordinates, columns) + int(16 * labelled * row_size)
+    stored = pass_bytes(n_coordinates, AHEAD * columns) + int(16 * labelled * row_size)
     stored += 8 * columns * (_BLOCK_VECTORS * n_coordinates + _LABELLED_VECTORS * labelled)
     needed = stored + lbfgs_bytes(labelled, n_coordinates, columns, LEAST_MEMORY)
     what = f"fitting {sizes.n_features} columns"

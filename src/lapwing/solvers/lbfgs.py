@@ -6,8 +6,8 @@ features take the same steps. The values of a direction on the training rows are
 that the line search costs no product, however many steps it tries. An iteration costs one product
 with K, or one with X and one with Xᵀ, for all columns together.
 
-Losses of rows that are not in memory are added as a function of the vectors. Each step that the
-line search tries is then a pass over these rows.
+Losses of rows that are not in memory are added as a function of the vectors, whose evaluation is a
+pass over these rows. A pass evaluates the steps that the line search is likely to try next as well.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from itertools import count
 import numpy as np
 
 from ..spaces.affine import AffineSpace
+from .line_ahead import LineAhead, VectorLoss
 
 #: Number of pairs of steps and gradient changes in the history (m of Gieseke et al., 2013, §4.1.1).
 MEMORY = 50
@@ -42,10 +43,6 @@ _LARGE = 1e150
 #: Loss of all rows: from the values (n, k) on the training rows and the indices of the columns to
 #: the sums of the losses (k,) and the row gradients (n, k).
 RowLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-#: A further loss as a function of the vectors (m, k) and the indices of their columns: its values
-#: (k,) and its gradients in the space (m, k).
-VectorLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def lbfgs_bytes(n_rows: int, n_coordinates: int, n_columns: int, memory: int = MEMORY) -> int:
@@ -265,18 +262,20 @@ class _Moving:
         space, reg, phi, k = self.space, self.reg, self.phi, len(self.columns)
         constant, linear = space.norm_dot(self.x, self.x), 2.0 * space.norm_dot(self.x, direction)
         quadratic = space.norm_dot(direction, direction)
-        gradient = None if self.beyond is None else np.empty_like(direction)
+        line = None
+        if self.beyond is not None:
+            early = len(self.history) == 0  # the first step is too short as a rule
+            line = LineAhead(self.beyond, self.x, direction, self.columns, early=early)
 
         def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """Return objectives, slopes without penalty and row gradients after steps t."""
             along = change[:, which]
             value, row_gradient = self.loss(self.f[:, which] + t * along, self.columns[which])
             steepness = np.einsum("ij,ij->j", row_gradient, along)
-            if self.beyond is not None and gradient is not None:
-                d = direction[:, which]
-                more, found = self.beyond(self.x[:, which] + t * d, self.columns[which])
-                value, steepness = value + more, steepness + space.dot(found, d)
-                gradient[:, which] = found
+            if line is not None:
+                more, found = line.evaluate(which, t, low[which], high[which])
+                value = value + more
+                steepness = steepness + space.dot(found, direction[:, which])
             norm = constant[which] + t * (linear[which] + t * quadratic[which])
             return value + reg[which] * norm, steepness, row_gradient
 
@@ -297,11 +296,11 @@ class _Moving:
             low[searching[falls & ~flat]] = t[falls & ~flat]
             searching = searching[~good]
             if len(searching) == 0:
-                return step, phi_new, row_gradient, gradient
+                return step, phi_new, row_gradient, None if line is None else line.gradient
             ceiling = high[searching]
             middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
             step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
         # Otherwise a step of sufficient decrease without the curvature condition, or no step.
         step[searching] = low[searching]
         phi_new[searching], _, row_gradient[:, searching] = evaluate(searching, low[searching])
-        return step, phi_new, row_gradient, gradient
+        return step, phi_new, row_gradient, None if line is None else line.gradient

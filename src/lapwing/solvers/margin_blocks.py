@@ -13,7 +13,7 @@ import numpy as np
 from ..losses import Loss, Pair
 from ..spaces.affine import AffineSpace
 from ..spaces.feature_blocks import FeatureBlocks, RowFactors
-from .lbfgs import VectorLoss
+from .line_ahead import VectorLoss
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class UnlabelledBlocks:
                 coef, intercept, _WithoutTargets(of_rows), factors, which
             )
             scale = self.weight * weights[columns]
-            return scale * value, space.gradient_of_sums(scale * products, scale * totals)
+            products *= scale
+            return scale * value, space.gradient_of_sums(products, scale * totals)
 
         return evaluate
 

@@ -30,7 +30,8 @@ import numpy as np
 from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
 from ..spaces.affine import AffineSpace
 from .free_energy import FreeEnergy
-from .lbfgs import MEMORY, Minimum, RowLoss, VectorLoss, lbfgs
+from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
+from .line_ahead import VectorLoss
 from .margin_blocks import UnlabelledBlocks
 
 #: First weight of the unlabelled rows relative to λ', and its growth (Sindhwani & Keerthi, 2006).

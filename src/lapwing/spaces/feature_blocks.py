@@ -35,8 +35,12 @@ def tile_size(row_size: float, n_columns: int) -> int:
 
 
 def pass_bytes(n_features: int, n_columns: int) -> int:
-    """Return the memory of a pass: a tile, and the sums of all threads with the terms of a tile."""
-    return n_threads() * (_TILE_BYTES + 16 * n_features * n_columns) + 16 * n_features * n_columns
+    """Return the memory of a pass over the losses.
+
+    Each thread has a tile, its sums and the terms of the tile. The vectors, the sums of all threads
+    and what becomes of them are four more blocks of the size of the vectors.
+    """
+    return n_threads() * _TILE_BYTES + 8 * (2 * n_threads() + 4) * n_features * n_columns
 
 
 @dataclass(frozen=True)
