@@ -19,8 +19,9 @@ from .base import Plan, storage_for_products
 #: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
 _LABELLED_VECTORS = 5
 #: Vectors of coordinates per column, beside those of L-BFGS and of a pass, where rows come in
-#: blocks: functions of the last stage and of the first, and gradients of the loss of the rows.
-_BLOCK_VECTORS = 4
+#: blocks: functions of the last stage and of the first, and gradients of the loss of the rows now,
+#: at the end and at the beginning.
+_BLOCK_VECTORS = 6
 
 
 def plan_margin(

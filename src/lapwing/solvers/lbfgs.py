@@ -73,6 +73,8 @@ class Minimum:
         Number of evaluations of objective and gradient; a block of columns counts once.
     converged : ndarray of bool, shape (c,)
         Whether the gradient of the column is small.
+    beyond : tuple of ndarray of shape (c,) and (n_coordinates, c), or None
+        Values and gradients of the loss of rows that are not those of the space.
     """
 
     vectors: np.ndarray
@@ -80,6 +82,7 @@ class Minimum:
     values: np.ndarray
     evaluations: int
     converged: np.ndarray
+    beyond: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def lbfgs(
@@ -94,6 +97,7 @@ def lbfgs(
     max_iter: int,
     memory: int = MEMORY,
     beyond: VectorLoss | None = None,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Minimum:
     """Return a local minimum for each column.
 
@@ -120,10 +124,13 @@ def lbfgs(
         Number of pairs of steps and gradient changes in the history.
     beyond : VectorLoss, optional
         The loss of rows that are not those of the space.
+    known : tuple of ndarray, optional
+        Its values and gradients at the start, if they are known.
     """
     if small_intercept_gradient is None:
         small_intercept_gradient = small_gradient
-    moving = _Moving(space, loss, reg, start, memory, beyond)
+    moving = _Moving(space, loss, reg, start, memory, beyond, known)
+    last = None if moving.more is None else (moving.more[0].copy(), moving.more[1].copy())
     found, values, objective = start.copy(), moving.f, moving.phi.copy()
     converged = np.zeros(len(reg), dtype=bool)
     little = max(small_decrease, _ROUNDING)
@@ -134,11 +141,13 @@ def lbfgs(
             ended = moving.columns[stop]
             found[:, ended], values[:, ended] = moving.x[:, stop], moving.f[:, stop]
             objective[ended], converged[ended] = moving.phi[stop], small[stop]
+            if last is not None and moving.more is not None:
+                last[0][ended], last[1][:, ended] = moving.more[0][stop], moving.more[1][:, stop]
             moving.keep(~stop)
         if len(moving.columns) == 0:
             break
         moving.advance(little)
-    return Minimum(found, objective, values, moving.evaluations, converged)
+    return Minimum(found, objective, values, moving.evaluations, converged, last)
 
 
 class _Moving:
@@ -152,6 +161,7 @@ class _Moving:
         start: np.ndarray,
         memory: int,
         beyond: VectorLoss | None,
+        known: tuple[np.ndarray, np.ndarray] | None,
     ) -> None:
         k = len(reg)
         self.space, self.loss, self.reg, self.beyond = space, loss, reg, beyond
@@ -161,10 +171,11 @@ class _Moving:
         total, row_gradient = loss(self.f, self.columns)
         self.phi = total + reg * space.norm_dot(start, start)
         self.g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(start)
+        self.more = known  # value and gradient of the loss beyond the rows
         if beyond is not None:
-            total, gradient = beyond(start, self.columns)
-            self.phi += total
-            self.g += gradient
+            self.more = beyond(start, self.columns) if known is None else known
+            self.phi += self.more[0]
+            self.g += self.more[1]
         self.evaluations = 1
         self.history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
         # The first step has length one at most; with rows of large norm it would overflow.
@@ -193,6 +204,8 @@ class _Moving:
         self.scale, self.stuck = self.scale[go], self.stuck[go]
         self.calm, self.idle = self.calm[go], self.idle[go]
         self.x, self.f, self.g = self.x[:, go], self.f[:, go], self.g[:, go]
+        if self.more is not None:
+            self.more = self.more[0][go], self.more[1][:, go]
         kept = ((s[:, go], y[:, go], r[go]) for s, y, r in self.history)
         self.history = deque(kept, self.history.maxlen)
 
@@ -201,7 +214,7 @@ class _Moving:
         space, x, g, phi = self.space, self.x, self.g, self.phi
         direction, slope = self._descent_direction()
         change = space.values(direction)
-        step, phi_new, row_gradient, gradient = self._line_search(direction, change, slope)
+        step, phi_new, row_gradient = self._line_search(direction, change, slope)
         most = np.maximum(phi - phi_new, -slope)
         self.calm = np.where(most <= little * np.abs(phi), self.calm + 1, 0)
         progress = (phi - phi_new > _ROUNDING * np.abs(phi)) | (self.square < self.smallest)
@@ -212,8 +225,8 @@ class _Moving:
         self.x, self.f, self.phi = x + taken, self.f + step * change, phi_new
         penalty = 2.0 * self.reg * space.without_constant(self.x)
         self.g = space.gradient(row_gradient) + penalty
-        if gradient is not None:
-            self.g += gradient
+        if self.more is not None:
+            self.g += self.more[1]
         self.square = space.dot(self.g, self.g)
         self._remember(taken, self.g - g)
         self.evaluations += 1
@@ -252,12 +265,11 @@ class _Moving:
 
     def _line_search(
         self, direction: np.ndarray, change: np.ndarray, slope: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return steps that meet the weak Wolfe conditions, with objectives and gradients.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return steps that meet the weak Wolfe conditions, with objectives and row gradients.
 
         Doubling and bisection (Lewis & Overton, 2013), separately for every column. ``change`` are
-        the values of the directions. A step of zero means that no decrease is visible. Gradients
-        are row gradients, and those of the loss beyond the rows, where there is one.
+        the values of the directions. A step of zero means that no decrease is visible.
         """
         space, reg, phi, k = self.space, self.reg, self.phi, len(self.columns)
         constant, linear = space.norm_dot(self.x, self.x), 2.0 * space.norm_dot(self.x, direction)
@@ -266,6 +278,7 @@ class _Moving:
         if self.beyond is not None:
             early = len(self.history) == 0  # the first step is too short as a rule
             line = LineAhead(self.beyond, self.x, direction, self.columns, early=early)
+            self.more = line.value, line.gradient
 
         def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """Return objectives, slopes without penalty and row gradients after steps t."""
@@ -296,11 +309,11 @@ class _Moving:
             low[searching[falls & ~flat]] = t[falls & ~flat]
             searching = searching[~good]
             if len(searching) == 0:
-                return step, phi_new, row_gradient, None if line is None else line.gradient
+                return step, phi_new, row_gradient
             ceiling = high[searching]
             middle = 0.5 * (low[searching] + np.minimum(ceiling, 1e300))
             step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
         # Otherwise a step of sufficient decrease without the curvature condition, or no step.
         step[searching] = low[searching]
         phi_new[searching], _, row_gradient[:, searching] = evaluate(searching, low[searching])
-        return step, phi_new, row_gradient, None if line is None else line.gradient
+        return step, phi_new, row_gradient

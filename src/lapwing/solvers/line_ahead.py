@@ -34,8 +34,8 @@ class LineAhead:
 
     Attributes
     ----------
-    gradient : ndarray of shape (m, k)
-        Gradients at the last step of each column.
+    value, gradient : ndarray of shape (k,) and (m, k)
+        The loss at the last step of each column.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LineAhead:
         early: bool,
     ) -> None:
         self.loss, self.x, self.direction, self.columns = loss, x, direction, columns
-        self.gradient = np.empty_like(direction)
+        self.value, self.gradient = np.empty(len(columns)), np.empty_like(direction)
         self._ahead = AHEAD if early else 1
         self._known: list[dict[float, tuple[float, np.ndarray]]] = [{} for _ in columns]
 
@@ -62,10 +62,9 @@ class LineAhead:
         missing = np.array([t[i] not in self._known[j] for i, j in enumerate(which)])
         if missing.any():
             self._read(which[missing], t[missing], low[missing], high[missing])
-        found = [self._known[j][t[i]] for i, j in enumerate(which)]
-        for (_, gradient), j in zip(found, which, strict=True):
-            self.gradient[:, j] = gradient
-        return np.array([value for value, _ in found]), self.gradient[:, which]
+        for step, j in zip(t, which, strict=True):
+            self.value[j], self.gradient[:, j] = self._known[j][step]
+        return self.value[which], self.gradient[:, which]
 
     def _read(self, which: np.ndarray, t: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         """Evaluate the steps of these columns and those that may follow, in one pass."""

@@ -180,8 +180,13 @@ class _Descent:
         start: Minimum,
         moving: np.ndarray | None = None,
         beyond: VectorLoss | None = None,
+        known: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Minimum:
-        """Return minima reached from ``start``; columns that are not ``moving`` are kept."""
+        """Return minima reached from ``start``; columns that are not ``moving`` are kept.
+
+        ``beyond`` is the loss of rows in blocks, for all columns, and ``known`` is its value and
+        gradient at the start.
+        """
         problem = self.problem
         columns = np.arange(len(problem.reg)) if moving is None else np.flatnonzero(moving)
         part = lbfgs(
@@ -194,13 +199,14 @@ class _Descent:
             small_intercept_gradient=self.small_intercept_gradient[columns],
             max_iter=self.max_iter,
             memory=problem.memory,
-            beyond=None if beyond is None else lambda x, which: beyond(x, columns[which]),
+            beyond=beyond,
+            known=known,
         )
         vectors, values = start.vectors.copy(), start.values.copy()
         objective, converged = start.objective.copy(), start.converged.copy()
         vectors[:, columns], values[:, columns] = part.vectors, part.values
         objective[columns], converged[columns] = part.objective, part.converged
-        return Minimum(vectors, objective, values, part.evaluations, converged)
+        return Minimum(vectors, objective, values, part.evaluations, converged, part.beyond)
 
     def begin(self, start: np.ndarray | None) -> Generator[Stage, None, Minimum]:
         """Return the given functions, or yield the supervised stage and return its minimum."""
@@ -251,8 +257,11 @@ def quasi_newton(
     if start is not None:
         annealing = annealing[-1:]
     for i, share in enumerate(annealing):
-        loss = problem.row_loss(on_labelled, with_targets(hat), share)
-        minimum = descend(loss, minimum, beyond=problem.block_loss(hat, share))
+        loss, known = problem.row_loss(on_labelled, with_targets(hat), share), None
+        if i > 0 and minimum.beyond is not None and problem.disturbance is None:
+            ratio = share / annealing[i - 1]  # the loss of these rows is in proportion to it
+            known = ratio * minimum.beyond[0], ratio * minimum.beyond[1]
+        minimum = descend(loss, minimum, beyond=problem.block_loss(hat, share), known=known)
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
         yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, settled)
 
