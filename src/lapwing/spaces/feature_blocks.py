@@ -20,7 +20,7 @@ from ..kernels.functions import Kernel
 from ..operators.rows import times
 
 #: Memory of the features and values of a tile.
-_TILE_BYTES = 16_000_000
+_TILE_BYTES = 32_000_000
 #: Deviation of the projections whose fractional parts are random factors of rows, in multiples of
 #: the typical norm of features.
 _MIXING = 1e6
@@ -157,6 +157,7 @@ class FeatureBlocks:
         factor_of : ndarray of int, shape (k,), optional
             The factor of each column, −1 for none.
         """
+        coef = np.ascontiguousarray(coef)  # SciPy would copy it for each tile
         add = _AddLosses(self.features, coef, intercept, loss, factors, factor_of)
         return self._sum("losses", add, coef.shape[1])
 
