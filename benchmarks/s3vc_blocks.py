@@ -82,8 +82,9 @@ def measure(options, files):
     model = S3VC(calibration_folds=options.folds).fit(files, labels)
     (seconds, cpu), passes = clocks() - started, model.result_.passes + 1
     print(
-        f"S3VC: {seconds:.1f} s, {cpu:.1f} CPU s, {model.n_iter_} evaluations, {passes} passes over "
-        f"the files of {seconds / passes:.2f} s, peak memory {peak():.0f} MB ({before:.0f} MB before the fit)",
+        f"S3VC: {seconds:.1f} s, {cpu:.1f} CPU s, {model.n_iter_} evaluations, {passes} passes "
+        f"over the files, {seconds / passes:.2f} s each; peak memory {peak():.0f} MB, before the "
+        f"fit {before:.0f} MB",
         flush=True,
     )
     print(model.result_.message)

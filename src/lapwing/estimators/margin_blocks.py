@@ -18,10 +18,9 @@ from ..solvers.margin_blocks import UnlabelledBlocks
 from ..solvers.methods import Sizes
 from ..solvers.s3vm import MarginProblem
 from ..spaces.affine import AffineSpace
-from ..spaces.feature_blocks import FeatureBlocks, KernelRows, RowFactors
+from ..spaces.feature_blocks import FeatureBlocks, RowFactors
 from ..spaces.kernel_space import LinearSpace
-from ..spaces.predictors import LinearFunction
-from .kernel_choice import resolve_kernel
+from .block_features import choose_features, sample_size
 from .margin import margin_steps, warn_if_all_labelled, warn_of_one_class
 from .margin_changes import BlockChanges, StoredChanges
 from .margin_columns import Columns, count_columns, make_columns
@@ -33,7 +32,7 @@ from .targets import Targets
 
 
 def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
-    """Plan, build and solve the problem of a linear S3VC whose rows come in blocks.
+    """Plan, build and solve the problem of an S3VC whose rows come in blocks.
 
     Parameters
     ----------
@@ -49,38 +48,32 @@ def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
     n_unlabelled = _count_unlabelled(settings, source)
     how = {"supervised": n_unlabelled == 0, "warm": False}
     seed = draw_seed(settings.random_state)
-    for_columns, for_factors = np.random.default_rng(seed).spawn(2)
-    kernel = resolve_kernel(settings, np.zeros((1, rows.n_features)))
-    assert kernel is not None
-    l, d = len(targets.given), rows.n_features
+    for_columns, for_features = np.random.default_rng(seed).spawn(2)
+    n, n_columns = source.blocks.n_rows, count_columns(settings, targets, **how)
     plan = plan_margin_blocks(
-        kernel,
-        Sizes(source.blocks.n_rows, d, l, count_columns(settings, targets, **how)),
+        Sizes(n, rows.n_features, len(targets.given), n_columns),
         solver=settings.solver,
+        n_landmarks=settings.n_landmarks,
+        n_sample=sample_size(settings, n),
         row_size=source.row_size,
         memory_limit=settings.memory_limit,
     )
     columns = make_columns(settings, targets, **how, rng=for_columns)
-    features = FeatureBlocks(source.blocks, KernelRows(kernel), d, source.row_size)
-    known = _known(features, source, targets, n_unlabelled)
-    problem = _problem(settings, known, targets, columns, plan.lbfgs_memory, for_factors)
+    features = choose_features(settings, rows, source, for_features)
+    known = _known(features.rows, source, n_unlabelled)
+    problem = _problem(settings, known, targets, columns, plan.lbfgs_memory, for_features)
     changes = StoredChanges(problem, None) if n_unlabelled == 0 else BlockChanges(problem)
     steps = margin_steps(settings, problem, columns, None, changes)
     step, result = run_solver(settings, plan.method, steps, plan.max_iter)
     warn_of_one_class(targets, columns, changes)
     f = step.function
-    predictor = LinearFunction(f.coef, f.intercept, kernel)
-    attributes = {
-        "kernel_": kernel,
-        "coef_": f.coef.T,
-        "intercept_": f.intercept,
-        "positive_ratio_": columns.positive_ratio,
-    }
+    predictor, attributes = features.model(f)
+    attributes["positive_ratio_"] = columns.positive_ratio
     if targets.shares is None:
         attributes["class_offsets_"] = np.zeros(targets.n_columns)
     return Solution(
         predictor,
-        replace(result, passes=features.passes + (targets.shares is not None)),
+        replace(result, passes=features.rows.passes + (targets.shares is not None)),
         None,
         held_out_values(step, targets.index),
         attributes,
@@ -134,9 +127,7 @@ def _count_unlabelled(settings: Any, source: RowSource) -> int:
     return count if settings.reg_unlabeled > 0 else 0
 
 
-def _known(
-    features: FeatureBlocks, source: RowSource, targets: Targets, n_unlabelled: int
-) -> _Known:
+def _known(features: FeatureBlocks, source: RowSource, n_unlabelled: int) -> _Known:
     """Return the labelled rows and the sums over the others. Cost: two passes over the blocks."""
     assert source.labelled is not None
     labelled, n = features.take(source.labelled), source.blocks.n_rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import scipy.sparse as sp
 
 from ..arrays.blocks import RowBlocks, Sums
 from ..arrays.threads import n_threads
-from ..kernels.functions import Kernel
+from ..kernels.functions import Kernel, PreparedRows
 from ..operators.rows import times
+from .features import inverse_root
 
 #: Memory of the features and values of a tile.
 _TILE_BYTES = 32_000_000
@@ -52,6 +54,39 @@ class KernelRows:
     def __call__(self, X: Any) -> Any:
         """Return the rows in double precision, of unit norm for the cosine kernel."""
         return self.kernel.prepare(X).data
+
+
+@dataclass(frozen=True)
+class LandmarkRows:
+    """The features of landmarks Z, Φ(x) = k(x, Z)A, as `landmark_features` has them.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k.
+    points : ndarray or CSR matrix of shape (m, d)
+        Z.
+    back : ndarray of shape (m, r)
+        A, which maps weights of features to coefficients of the landmarks.
+    """
+
+    kernel: Kernel
+    points: Any
+    back: np.ndarray
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Any) -> LandmarkRows:
+        """Return the features of these landmarks. Cost: of the order of m³ operations."""
+        prepared = kernel.prepare(points)
+        return cls(kernel, points, inverse_root(kernel.block(prepared, prepared)))
+
+    @cached_property
+    def _prepared(self) -> PreparedRows:
+        return self.kernel.prepare(self.points)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return the features of rows."""
+        return self.kernel.block(self.kernel.prepare(X), self._prepared) @ self.back
 
 
 @dataclass(frozen=True)
