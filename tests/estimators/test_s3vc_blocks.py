@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from helpers import data
 from helpers.data import fit_quietly
@@ -108,6 +109,18 @@ def test_all_rows_labelled():
         model = S3VC().fit([X[:20], X[20:]], y)
     with pytest.warns(UserWarning, match="no row is unlabelled"):
         assert_same(model, S3VC().fit(X, y), X)
+
+
+@pytest.mark.parametrize("n_unlabelled", [1, 5, 149, 150, 151])
+@pytest.mark.parametrize("class_shares", [None, "labels"])
+def test_few_unlabelled_rows(n_unlabelled, class_shares):
+    X, y = blobs(n_classes=3, n_labelled=300 - n_unlabelled)
+    model = S3VC(reg_unlabeled=100.0, calibration_folds=0, class_shares=class_shares)
+    plain = fit_quietly(clone(model), X, y)
+    found = fit_quietly(model, cut(X), y)
+    assert_same(found, plain, X)
+    assert not hasattr(found, "X_fit_")
+    assert (found.result_.passes == 1) == (n_unlabelled <= 150)
 
 
 def test_integers_single_precision_and_a_distant_origin():

@@ -21,7 +21,7 @@ from ..spaces.affine import AffineSpace
 from ..spaces.feature_blocks import FeatureBlocks, RowFactors
 from ..spaces.kernel_space import LinearSpace
 from .block_features import choose_features, sample_size
-from .margin import margin_steps, warn_if_all_labelled, warn_of_one_class
+from .margin import fit_margin, margin_steps, warn_if_all_labelled, warn_of_one_class
 from .margin_changes import BlockChanges, StoredChanges
 from .margin_columns import Columns, count_columns, make_columns
 from .parameters import draw_seed
@@ -45,6 +45,8 @@ def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
     """
     source = rows.source
     assert source is not None and source.labelled is not None
+    if settings.n_landmarks is None and source.blocks.n_rows <= 2 * len(source.labelled):
+        return _fit_gathered(settings, source, targets)
     n_unlabelled = _count_unlabelled(settings, source)
     how = {"supervised": n_unlabelled == 0, "warm": False}
     seed = draw_seed(settings.random_state)
@@ -82,6 +84,35 @@ def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
     )
 
 
+def _fit_gathered(settings: Any, source: RowSource, targets: Targets) -> Solution:
+    """Fit rows of which at least half are labelled, and therefore in memory anyway.
+
+    Sums over a few unlabelled rows would be small differences of sums over all rows.
+    """
+    assert source.labelled is not None
+    n, labelled = source.blocks.n_rows, source.labelled
+    X = source.blocks.take(np.arange(n))
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    given, row_weights = np.full(n, -1), np.full(n, _other_weight(source))
+    given[labelled], row_weights[labelled] = targets.given, targets.row_weights
+    index = labelled[targets.index]
+    full = replace(targets, given=given, row_weights=row_weights, index=index)
+    found = fit_margin(settings, X, full, None)
+    values = found.values
+    assert values is not None
+    kept = "kernel_", "coef_", "intercept_", "positive_ratio_"
+    attributes = {name: found.attributes[name] for name in kept}
+    of_unlabelled = None
+    if targets.shares is None:
+        attributes["class_offsets_"] = np.zeros(targets.n_columns)
+    else:
+        of_unlabelled = values if (given >= 0).all() else values[given < 0]
+    result = replace(found.result, passes=1)
+    return Solution(
+        found.predictor, result, None, found.held_out, attributes, values[index], of_unlabelled
+    )
+
+
 @dataclass(frozen=True)
 class _Known:
     """What is known of the rows before the descent.
@@ -114,17 +145,22 @@ class _Known:
 
 
 def _count_unlabelled(settings: Any, source: RowSource) -> int:
-    """Return the number of unlabelled rows that are used; refuse weights of their own."""
+    """Return the number of unlabelled rows that are used."""
     assert source.labelled is not None
+    count = source.blocks.n_rows - len(source.labelled) if _other_weight(source) > 0 else 0
+    warn_if_all_labelled(settings, count)
+    return count if settings.reg_unlabeled > 0 else 0
+
+
+def _other_weight(source: RowSource) -> float:
+    """Return the weight of the unlabelled rows; refuse weights of their own."""
     least, most = source.other_weights
     if not 0.0 <= least == most < np.inf:
         raise ValueError(
             "sample_weight differs between unlabelled rows, and rows in blocks are not weighted "
             "one by one: give all unlabelled rows the same weight, or pass the rows in memory"
         )
-    count = source.blocks.n_rows - len(source.labelled) if least > 0 else 0
-    warn_if_all_labelled(settings, count)
-    return count if settings.reg_unlabeled > 0 else 0
+    return least
 
 
 def _known(features: FeatureBlocks, source: RowSource, n_unlabelled: int) -> _Known:
