@@ -58,8 +58,8 @@ class Model(BaseEstimator):
 
     #: Types of numbers that rows may have: those of scikit-learn, or any that are read in tiles.
     _row_dtype: Any = FLOATS
-    #: Whether a fit reads its rows in blocks, so that their number is not bounded by memory.
-    _in_blocks: bool = False
+    #: What to change for `_in_blocks`, for messages: a phrase that ends with a comma.
+    _for_blocks: str = ""
     #: Whether a fit keeps its rows, for `add_labels` or for predictions, and so copies them.
     _keeps_rows: bool = True
     #: Whether the model brings the columns of dense rows to a common scale itself.
@@ -72,6 +72,11 @@ class Model(BaseEstimator):
     MAY_BE_NAN: ClassVar[tuple[str, ...]] = ("parameters", "cv_results_")
     #: Names of the attributes that the last fit has set.
     _fitted: tuple[str, ...] = ()
+
+    @property
+    def _in_blocks(self) -> bool:
+        """Whether a fit reads its rows in blocks, so that their number is not bounded by memory."""
+        return False
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         raise NotImplementedError(f"{type(self).__name__} must implement _fit")

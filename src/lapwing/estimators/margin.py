@@ -26,7 +26,6 @@ from ..solvers.s3vm import (
     label_switching,
     quasi_newton,
 )
-from ..solvers.stopping import decisions
 from ..spaces.affine import AffineSpace
 from ..spaces.features import Landmarks
 from ..spaces.function import Function
@@ -34,6 +33,7 @@ from ..spaces.kernel_space import LinearSpace, Space
 from .kernel_choice import resolve_kernel
 from .landmarks import make_landmarks
 from .manifold import build_space, expanded, kernel_model
+from .margin_changes import BlockChanges, StoredChanges
 from .margin_columns import CENTERED, Columns, count_columns, make_columns
 from .parameters import draw_seed
 from .run import Solution, WarmStart, held_out_values, previous_solution, run_solver
@@ -44,6 +44,9 @@ from .targets import Targets
 _ONE_SIDED, _EXPECTED = 0.99, 0.95
 #: Probability below which it is not by chance that all rows are in one class.
 _BY_CHANCE = 0.01
+
+
+Changes = StoredChanges | BlockChanges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +108,12 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
     else:
         space, _ = build_space(plan, X, exactly=True)
     problem = margin_problem(settings, space, targets, unlabelled, columns, plan.lbfgs_memory)
-    steps = margin_steps(settings, problem, columns, _first_vectors(problem, last))
+    first = _first_vectors(problem, last)
+    changes = StoredChanges(problem, first)
+    steps = margin_steps(settings, problem, columns, first, changes)
     step, result = run_solver(settings, plan.method, steps, plan.max_iter)
     f = step.function
-    warn_of_one_class(targets, unlabelled, columns, f.values)
+    warn_of_one_class(targets, columns, changes)
     kept = last is not None and last.calibrated
     expansion, centres = expanded(landmarks, f, kernel, X)
     predictor, attributes = kernel_model(kernel, X, expansion, centres)
@@ -140,33 +145,33 @@ def unlabelled_rows(settings: Any, targets: Targets) -> np.ndarray:
     ``settings`` is an S3VC; ``reg_unlabeled`` and ``unlabeled`` are read.
     """
     index = np.flatnonzero(~targets.labelled & (targets.row_weights > 0))
-    if len(index) == 0:
+    warn_if_all_labelled(settings, len(index))
+    return index if settings.reg_unlabeled > 0 else index[:0]
+
+
+def warn_if_all_labelled(settings: Any, n_unlabelled: int) -> None:
+    """Warn if no row is unlabelled."""
+    if n_unlabelled == 0:
         warn(
             "no row is unlabelled: this is the supervised model. Mark unlabelled rows of y by "
             f"{settings.unlabeled!r}, None or NaN"
         )
-    return index if settings.reg_unlabeled > 0 else index[:0]
 
 
-def warn_of_one_class(
-    targets: Targets, unlabelled: np.ndarray, columns: Columns, values: np.ndarray
-) -> None:
-    """Warn if nearly all unlabelled rows are in one class, against the labels or the ratio.
-
-    ``values`` are those of all rows, shape (n, per_run).
-    """
-    if len(unlabelled) == 0:
+def warn_of_one_class(targets: Targets, columns: Columns, changes: Changes) -> None:
+    """Warn if nearly all unlabelled rows are in one class, against the labels or the ratio."""
+    if changes.n_rows == 0:
         return
     assert targets.classes is not None
-    counts = np.bincount(decisions(values[unlabelled]).astype(int))
+    counts = changes.class_counts()
     largest = int(counts.argmax())
-    share = counts[largest] / len(unlabelled)
+    share = counts[largest] / changes.n_rows
     positive = columns.positive_ratio
     if positive is None:
         positive = ((columns.targets > 0) * columns.weights).sum(axis=0)
     shares = [1.0 - positive[0], positive[0]] if len(targets.classes) == 2 else positive
     expected = shares[largest]
-    by_chance = expected ** len(unlabelled)  # a few rows may well be of one class
+    by_chance = expected**changes.n_rows  # a few rows may well be of one class
     if share >= _ONE_SIDED and expected < _EXPECTED and by_chance < _BY_CHANCE:
         warn(
             f"{share:.1%} of the unlabelled rows are put in class "
@@ -239,7 +244,11 @@ def margin_problem(
 
 
 def margin_steps(
-    settings: Any, problem: MarginProblem, columns: Columns, start: np.ndarray | None
+    settings: Any,
+    problem: MarginProblem,
+    columns: Columns,
+    start: np.ndarray | None,
+    changes: Changes,
 ) -> Iterator[Step]:
     """Yield each stage of the solver as a step of the first run, the last as one of the best runs.
 
@@ -253,29 +262,23 @@ def margin_steps(
         Which of them are classes, restarts and folds.
     start : ndarray or None
         Vectors of the last solution, for a warm start.
+    changes : StoredChanges or BlockChanges
+        Counts unlabelled rows that change class.
     """
-    unlabelled, evaluations = problem.unlabelled, 0
-    supervised, origin = len(unlabelled) == 0, "supervised solution"
-    first: np.ndarray | None = None
-    before: np.ndarray | None = None
-    if start is not None:
-        before, origin = problem.values(start)[unlabelled], "last fit"
-        first = decisions(before)
+    evaluations, supervised = 0, changes.n_rows == 0
+    origin = "supervised solution" if start is None else "last fit"
     for stage in margin_stages(settings, problem, start):
         minimum, best = stage.minimum, np.arange(columns.per_run)
         if stage.settled is not None:  # before the last stage restarts differ in their objectives
             best = columns.best(minimum.objective)
         values = minimum.values[:, best]
-        now = decisions(values[unlabelled])
-        first = now if first is None else first
-        moved = 0 if before is None else int(np.sum(now != decisions(before[:, best])))
-        before = minimum.values[unlabelled]
+        changes.update(minimum, best)
         evaluations += stage.evaluations
         settled = supervised or (stage.settled is not None and bool(stage.settled[best].all()))
         converged = bool(settled and minimum.converged[best].all())
         changed = (
-            f"{int(np.sum(now != first))} of {len(unlabelled)} unlabelled rows have changed class "
-            f"since the {origin}"
+            f"{changes.changed} of {changes.n_rows} unlabelled rows have changed class since the "
+            f"{origin}"
         )
         coef, intercept = problem.space.coef_and_intercept(minimum.vectors[:, best], best)
         labelled = minimum.values[problem.labelled]
@@ -284,10 +287,10 @@ def margin_steps(
             function=Function(coef, intercept, values, np.broadcast_to(0.0, values.shape)),
             objective=float(minimum.objective[best].sum()),
             gap=None,
-            passes=evaluations,
+            passes=evaluations if problem.beyond is None else problem.beyond.rows.passes,
             converged=converged,
             leave_one_out=partial(columns.held_out, labelled) if columns.folds else None,
-            details={"stage": stage.name, "evaluations": stage.evaluations, "moved": moved},
+            details={"stage": stage.name, "evaluations": stage.evaluations, "moved": changes.moved},
             remark=_remark(supervised, settled, converged, changed),
         )
         if supervised:

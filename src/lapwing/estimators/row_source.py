@@ -125,12 +125,13 @@ def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
                 f"{columns.n_features}: give all {unit}s the same columns"
             )
     index, labels = _labels(settings, collection, found, sizes)
-    weights = _weights(collection, found, index, n) if len(index) else None
+    weights, others = _weights(collection, found, index, n)
     units = units_of(settings, None, reduce(or_, [b.extent for b in found if b.extent is not None]))
     blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units))
-    source = RowSource(blocks, max(block.row_size for block in found), index)
+    source = RowSource(blocks, max(block.row_size for block in found), index, others)
     names = columns.names if collection.names is None else np.array(collection.names, dtype=object)
-    return CheckedBlocks(Rows(None, columns.n_features, names, units, source), labels, weights)
+    rows = Rows(None, columns.n_features, names, units, source)
+    return CheckedBlocks(rows, labels, weights if len(index) else None)
 
 
 def gather(settings: Any, collection: RowCollection) -> tuple[Any, np.ndarray | None, Any, Any]:
@@ -142,7 +143,8 @@ def gather(settings: Any, collection: RowCollection) -> tuple[Any, np.ndarray | 
     if collection.unit == "partition":
         raise TypeError(
             f"{name} needs all rows in memory, and X is a Dask collection: pass X.compute() if it "
-            f"fits there, or use an estimator whose cost is linear in the rows ({_LINEAR})"
+            f"fits there, {settings._for_blocks}or use an estimator whose cost is linear in the "
+            f"rows ({_LINEAR})"
         )
     budget, size = memory_budget(getattr(settings, "memory_limit", None)), 0
     parts: list[Part] = []
@@ -201,7 +203,10 @@ class _Block:
     row_size : float
         Stored numbers per row.
     index, labels, weights : ndarray or None
-        The labelled rows, their labels, and weights of all rows, where the block has any.
+        The labelled rows, their labels, and their weights, where the block has any; weights of
+        all rows, if labels are not in the blocks.
+    others : tuple of float or None
+        The smallest and the largest weight of rows without a label, where they are known.
     """
 
     n_rows: int
@@ -211,6 +216,7 @@ class _Block:
     index: np.ndarray | None
     labels: np.ndarray | None
     weights: np.ndarray | None
+    others: tuple[float, float] | None
 
 
 @dataclass
@@ -255,10 +261,11 @@ class _Inspection:
         if weights is not None and weights.shape != (n,):
             raise ValueError(f"X has {n} rows and sample_weight has {weights.shape}")
         extent = Extent.of(X) if n else None
+        others = None
         if index is not None and weights is not None:
-            weights = weights[index]
+            weights, others = weights[index], _range(weights, index)
         assert self.first is not None
-        return _Block(n, self.first, extent, _row_size(X), index, labels, weights)
+        return _Block(n, self.first, extent, _row_size(X), index, labels, weights, others)
 
 
 def _labels(
@@ -298,18 +305,29 @@ def refuse_no_labels(settings: Any) -> NoReturn:
 
 def _weights(
     collection: RowCollection, found: list[_Block], index: np.ndarray, n: int
-) -> np.ndarray | None:
-    """Return the weights of the labelled rows."""
+) -> tuple[np.ndarray | None, tuple[float, float]]:
+    """Return the weights of the labelled rows, and the range of those of the other rows."""
     inside = [block.weights for block in found if block.weights is not None]
     if inside:
         weights = np.concatenate(inside)  # of labelled rows, or of all if y is not in the blocks
-        return weights if len(weights) == len(index) else weights[index]
-    if collection.weights is None:
-        return None
-    weights = np.asarray(collection.weights)
-    if weights.shape != (n,):
-        raise ValueError(f"X has {n} rows and sample_weight has shape {weights.shape}")
-    return weights[index]
+        ranges = np.array([block.others for block in found if block.others is not None])
+        if len(weights) == len(index) and len(ranges):
+            return weights, (float(ranges[:, 0].min()), float(ranges[:, 1].max()))
+    elif collection.weights is None:
+        return None, (1.0, 1.0)
+    else:
+        weights = np.asarray(collection.weights)
+        if weights.shape != (n,):
+            raise ValueError(f"X has {n} rows and sample_weight has shape {weights.shape}")
+    if len(weights) == len(index):
+        return weights, (1.0, 1.0)
+    return weights[index], _range(weights, index) or (1.0, 1.0)
+
+
+def _range(weights: np.ndarray, index: np.ndarray) -> tuple[float, float] | None:
+    """Return the smallest and the largest weight of rows that are not in the index."""
+    others = np.delete(weights, index)
+    return (float(others.min()), float(others.max())) if len(others) else None
 
 
 def _row_size(X: Any) -> float:

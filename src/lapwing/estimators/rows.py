@@ -42,11 +42,14 @@ class RowSource:
         Stored numbers per row, in the block that has most.
     labelled : ndarray of int or None
         Of rows in blocks, those with a label; targets are those of these rows alone.
+    other_weights : tuple of float
+        Of rows in blocks, the smallest and the largest weight of those without a label.
     """
 
     blocks: RowBlocks
     row_size: float
     labelled: np.ndarray | None = None
+    other_weights: tuple[float, float] = (1.0, 1.0)
 
     @property
     def in_memory(self) -> bool:

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..solvers.driver import Step
 from .margin import fit_margin, previous_margin
+from .margin_blocks import fit_margin_blocks
 from .model import Classifier
-from .parameters import finite_number, one_of
+from .parameters import finite_number, is_word, one_of
 from .rows import Rows
 from .targets import Targets
 
@@ -132,7 +133,7 @@ class S3VC(Classifier):
     dual_coef_ : ndarray of shape (n_columns, n) or (n_columns, n_landmarks)
         Coefficients of the expansion (other kernels).
     landmarks_ : ndarray of shape (n_landmarks, d)
-        Centres of k-means, where they are used.
+        Centres of k-means, where they are used; of rows in blocks, any landmarks.
     intercept_ : ndarray of shape (n_columns,)
         Intercepts, with ``class_offsets_``.
     support_ : ndarray
@@ -156,6 +157,17 @@ class S3VC(Classifier):
     the objective, the evaluations it took and how many unlabelled rows it moved to another class.
     ``n_iter_`` counts evaluations of objective and gradient, for all columns together; no gap is
     known. A warm start begins with the unlabelled rows at full weight.
+
+    Rows may come in blocks (lists and functions of blocks, files, Dask collections) with
+    ``solver="quasi-newton"`` and a linear or cosine kernel, or ``landmarks`` that are random or of
+    k-means; other models gather them, and refuse Dask collections. Memory then depends on the
+    columns or the landmarks and on the labelled rows alone. An evaluation takes about one pass over
+    the rows; ``result_.passes`` counts passes. The model is that of the rows in memory up to
+    rounding, with two exceptions: restarts (``n_init``) draw other weights, which are random
+    functions of the rows, and the width of a kernel comes from a random sample if there are more
+    than 20 000 rows and more than 100 for each landmark. Such a fit keeps no rows: it has no
+    ``X_fit_``, and no ``support_`` if the kernel is linear, and it does not use ``warm_start``. All
+    unlabelled rows must have the same weight.
 
     References
     ----------
@@ -214,8 +226,30 @@ class S3VC(Classifier):
         "solver": one_of(*SOLVERS),
     }
 
+    _for_blocks = (
+        "choose solver='quasi-newton' with kernel='linear' or 'cosine', or with n_landmarks and "
+        "landmarks='random' or 'kmeans', "
+    )
+
+    @property
+    def _in_blocks(self) -> bool:
+        if self.solver != "quasi-newton" or is_word(self.kernel, "precomputed"):
+            return False
+        if self.n_landmarks is None:
+            return is_word(self.kernel, "linear") or is_word(self.kernel, "cosine")
+        return self.landmarks in ("random", "kmeans")
+
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        if rows.source is not None:
+            return self._set_fitted(rows, targets, fit_margin_blocks(self, rows, targets))
         start = previous_margin(self, rows.X, refit)
         found = fit_margin(self, rows.X, targets, start)
         kept = {} if found.held_out is not None else {"temperature_": self.temperature_}
         return self._set_fitted(rows, targets, found, **kept)
+
+    def _kept_rows(self) -> Any:
+        if "X_fit_" not in vars(self):
+            raise ValueError(
+                "the rows came in blocks, which are not kept: fit again with the new labels"
+            )
+        return super()._kept_rows()

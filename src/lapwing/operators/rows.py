@@ -37,14 +37,14 @@ class Rows:
     def __matmul__(self, W: np.ndarray) -> np.ndarray:
         """Return XW for a block W of shape (d, c)."""
         if not self._worth_threads(W):
-            return _times(self.X, W)
-        return np.concatenate(map_blocks(lambda part: _times(part[1], W), self._parts))
+            return times(self.X, W)
+        return np.concatenate(map_blocks(lambda part: times(part[1], W), self._parts))
 
     def transposed_times(self, V: np.ndarray) -> np.ndarray:
         """Return XᵀV for a block V of shape (n, c)."""
         if not self._worth_threads(V):
-            return _times(self.X.T, V)
-        products = map_blocks(lambda part: _times(_transposed(part[1]), V[part[0]]), self._parts)
+            return times(self.X.T, V)
+        products = map_blocks(lambda part: times(_transposed(part[1]), V[part[0]]), self._parts)
         return reduce(np.add, products)
 
     def _worth_threads(self, block: np.ndarray) -> bool:
@@ -113,7 +113,8 @@ def _transposed(part: sp.csr_matrix) -> sp.csr_matrix:
     return _view(sp.csc_matrix, part.shape[::-1], part.data, part.indices, part.indptr)
 
 
-def _times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
+def times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
+    """Return XW on one thread."""
     if W.shape[1] == 1:  # SciPy's product with one vector is faster
         return np.asarray(X @ W[:, 0])[:, None]
     return np.asarray(X @ W)

@@ -11,11 +11,17 @@ from ..arrays.memory import memory_budget, require_memory
 from ..kernels.functions import Kernel
 from ..kernels.gram import gram_bytes
 from ..solvers.lbfgs import LEAST_MEMORY, affordable_memory, lbfgs_bytes
+from ..solvers.line_ahead import AHEAD
 from ..solvers.methods import Sizes
+from ..spaces.feature_blocks import pass_bytes
 from .base import Plan, storage_for_products
 
 #: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
 _LABELLED_VECTORS = 5
+#: Vectors of coordinates per column, beside those of L-BFGS and of a pass, where rows come in
+#: blocks: functions of the last stage and of the first, and gradients of the loss of the rows now,
+#: at the end and at the beginning.
+_BLOCK_VECTORS = 6
 
 
 def plan_margin(
@@ -83,12 +89,49 @@ def plan_margin(
     )
 
 
-def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:
+def plan_margin_blocks(
+    sizes: Sizes,
+    *,
+    solver: str,
+    n_landmarks: int | None,
+    n_sample: int,
+    row_size: float,
+    memory_limit: Any,
+) -> Plan:
+    """Plan a margin-based model of rows in blocks; see `plan_margin`.
+
+    The number of rows does not matter: in memory are the labelled ones and, for landmarks, a sample
+    of ``n_sample``, with ``row_size`` stored numbers each. The kernel is not in the plan, since its
+    width comes from the sample.
+    """
+    labelled, columns, budget = sizes.n_labelled, sizes.n_columns, memory_budget(memory_limit)
+    n_coordinates, space = sizes.n_features + 1, "linear"
+    if n_landmarks is not None:
+        _check_count(sizes.n_rows, n_landmarks)
+        n_coordinates, space = n_landmarks + 1, "landmarks"
+    stored = pass_bytes(n_coordinates, AHEAD * columns)
+    stored += int(16 * (labelled + n_sample) * row_size)
+    if n_landmarks is not None:  # landmarks, their kernel values and eigenvectors
+        stored += 8 * n_landmarks * (2 * sizes.n_features + 5 * n_landmarks + labelled)
+    stored += 8 * columns * (_BLOCK_VECTORS * n_coordinates + _LABELLED_VECTORS * labelled)
+    needed = stored + lbfgs_bytes(labelled, n_coordinates, columns, LEAST_MEMORY)
+    what = f"fitting {n_coordinates - 1} {'columns' if n_landmarks is None else 'landmarks'}"
+    require_memory(needed, budget, what, "lower n_init, set calibration_folds=0")
+    memory = affordable_memory(labelled, n_coordinates, columns, budget - stored)
+    points = n_landmarks or 0
+    return Plan(None, solver, space, None, budget, needed, n_points=points, lbfgs_memory=memory)
+
+
+def _check_count(n: int, n_landmarks: int) -> None:
     if n_landmarks > n:
         raise ValueError(
             f"n_landmarks={n_landmarks} but X has {n} rows: choose at most as many landmarks as "
             "rows, or None for all functions of the kernel"
         )
+
+
+def _check_landmarks(kernel: Kernel | None, n: int, n_landmarks: int, landmarks: str) -> None:
+    _check_count(n, n_landmarks)
     if kernel is None and landmarks == "kmeans":
         raise ValueError(
             "landmarks='kmeans' needs rows, and kernel='precomputed' has none: use "

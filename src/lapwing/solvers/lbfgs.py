@@ -5,6 +5,9 @@ inner products are those of the space, so that kernel expansions, linear functio
 features take the same steps. The values of a direction on the training rows are computed once, so
 that the line search costs no product, however many steps it tries. An iteration costs one product
 with K, or one with X and one with Xᵀ, for all columns together.
+
+Losses of rows that are not in memory are added as a function of the vectors, whose evaluation is a
+pass over these rows. A pass evaluates the steps that the line search is likely to try next as well.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from itertools import count
 import numpy as np
 
 from ..spaces.affine import AffineSpace
+from .line_ahead import LineAhead, VectorLoss
 
 #: Number of pairs of steps and gradient changes in the history (m of Gieseke et al., 2013, §4.1.1).
 MEMORY = 50
@@ -69,6 +73,8 @@ class Minimum:
         Number of evaluations of objective and gradient; a block of columns counts once.
     converged : ndarray of bool, shape (c,)
         Whether the gradient of the column is small.
+    beyond : tuple of ndarray of shape (c,) and (n_coordinates, c), or None
+        Values and gradients of the loss of rows that are not those of the space.
     """
 
     vectors: np.ndarray
@@ -76,6 +82,7 @@ class Minimum:
     values: np.ndarray
     evaluations: int
     converged: np.ndarray
+    beyond: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def lbfgs(
@@ -89,6 +96,8 @@ def lbfgs(
     small_intercept_gradient: np.ndarray | None = None,
     max_iter: int,
     memory: int = MEMORY,
+    beyond: VectorLoss | None = None,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Minimum:
     """Return a local minimum for each column.
 
@@ -113,10 +122,15 @@ def lbfgs(
         Largest number of iterations.
     memory : int
         Number of pairs of steps and gradient changes in the history.
+    beyond : VectorLoss, optional
+        The loss of rows that are not those of the space.
+    known : tuple of ndarray, optional
+        Its values and gradients at the start, if they are known.
     """
     if small_intercept_gradient is None:
         small_intercept_gradient = small_gradient
-    moving = _Moving(space, loss, reg, start, memory)
+    moving = _Moving(space, loss, reg, start, memory, beyond, known)
+    last = None if moving.more is None else (moving.more[0].copy(), moving.more[1].copy())
     found, values, objective = start.copy(), moving.f, moving.phi.copy()
     converged = np.zeros(len(reg), dtype=bool)
     little = max(small_decrease, _ROUNDING)
@@ -127,27 +141,41 @@ def lbfgs(
             ended = moving.columns[stop]
             found[:, ended], values[:, ended] = moving.x[:, stop], moving.f[:, stop]
             objective[ended], converged[ended] = moving.phi[stop], small[stop]
+            if last is not None and moving.more is not None:
+                last[0][ended], last[1][:, ended] = moving.more[0][stop], moving.more[1][:, stop]
             moving.keep(~stop)
         if len(moving.columns) == 0:
             break
         moving.advance(little)
-    return Minimum(found, objective, values, moving.evaluations, converged)
+    return Minimum(found, objective, values, moving.evaluations, converged, last)
 
 
 class _Moving:
     """State of the columns that have not stopped: functions x, values f, gradients g, history."""
 
     def __init__(
-        self, space: AffineSpace, loss: RowLoss, reg: np.ndarray, start: np.ndarray, memory: int
+        self,
+        space: AffineSpace,
+        loss: RowLoss,
+        reg: np.ndarray,
+        start: np.ndarray,
+        memory: int,
+        beyond: VectorLoss | None,
+        known: tuple[np.ndarray, np.ndarray] | None,
     ) -> None:
         k = len(reg)
-        self.space, self.loss, self.reg = space, loss, reg
+        self.space, self.loss, self.reg, self.beyond = space, loss, reg, beyond
         self.columns = np.arange(k)
         level = 0.0 if space.level is None else space.level
         self.x, self.f = start, space.values(start) + level
         total, row_gradient = loss(self.f, self.columns)
         self.phi = total + reg * space.norm_dot(start, start)
         self.g = space.gradient(row_gradient) + 2.0 * reg * space.without_constant(start)
+        self.more = known  # value and gradient of the loss beyond the rows
+        if beyond is not None:
+            self.more = beyond(start, self.columns) if known is None else known
+            self.phi += self.more[0]
+            self.g += self.more[1]
         self.evaluations = 1
         self.history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
         # The first step has length one at most; with rows of large norm it would overflow.
@@ -176,6 +204,8 @@ class _Moving:
         self.scale, self.stuck = self.scale[go], self.stuck[go]
         self.calm, self.idle = self.calm[go], self.idle[go]
         self.x, self.f, self.g = self.x[:, go], self.f[:, go], self.g[:, go]
+        if self.more is not None:
+            self.more = self.more[0][go], self.more[1][:, go]
         kept = ((s[:, go], y[:, go], r[go]) for s, y, r in self.history)
         self.history = deque(kept, self.history.maxlen)
 
@@ -195,6 +225,8 @@ class _Moving:
         self.x, self.f, self.phi = x + taken, self.f + step * change, phi_new
         penalty = 2.0 * self.reg * space.without_constant(self.x)
         self.g = space.gradient(row_gradient) + penalty
+        if self.more is not None:
+            self.g += self.more[1]
         self.square = space.dot(self.g, self.g)
         self._remember(taken, self.g - g)
         self.evaluations += 1
@@ -242,22 +274,31 @@ class _Moving:
         space, reg, phi, k = self.space, self.reg, self.phi, len(self.columns)
         constant, linear = space.norm_dot(self.x, self.x), 2.0 * space.norm_dot(self.x, direction)
         quadratic = space.norm_dot(direction, direction)
+        line = None
+        if self.beyond is not None:
+            early = len(self.history) == 0  # the first step is too short as a rule
+            line = LineAhead(self.beyond, self.x, direction, self.columns, early=early)
+            self.more = line.value, line.gradient
 
-        def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            """Return objectives and row gradients after steps t of some columns."""
-            values = self.f[:, which] + t * change[:, which]
-            total, row_gradient = self.loss(values, self.columns[which])
+        def evaluate(which: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """Return objectives, slopes without penalty and row gradients after steps t."""
+            along = change[:, which]
+            value, row_gradient = self.loss(self.f[:, which] + t * along, self.columns[which])
+            steepness = np.einsum("ij,ij->j", row_gradient, along)
+            if line is not None:
+                more, found = line.evaluate(which, t, low[which], high[which])
+                value = value + more
+                steepness = steepness + space.dot(found, direction[:, which])
             norm = constant[which] + t * (linear[which] + t * quadratic[which])
-            return total + reg[which] * norm, row_gradient
+            return value + reg[which] * norm, steepness, row_gradient
 
         low, high, step = np.zeros(k), np.full(k, np.inf), np.ones(k)
         phi_new, row_gradient = phi.copy(), np.empty_like(self.f)
         searching = np.arange(k)
         for _ in range(_TRIALS):
             t = step[searching]
-            value, slopes = evaluate(searching, t)
-            penalty_slope = reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
-            steepness = np.einsum("ij,ij->j", slopes, change[:, searching]) + penalty_slope
+            value, steepness, slopes = evaluate(searching, t)
+            steepness += reg[searching] * (linear[searching] + 2.0 * t * quadratic[searching])
             rounding = _ROUNDING * np.abs(phi[searching])
             falls = value <= phi[searching] + _DECREASE * t * slope[searching] + rounding
             flat = steepness >= _CURVATURE * slope[searching]
@@ -274,5 +315,5 @@ class _Moving:
             step[searching] = np.where(np.isinf(ceiling), 2.0 * t[~good], middle)
         # Otherwise a step of sufficient decrease without the curvature condition, or no step.
         step[searching] = low[searching]
-        phi_new[searching], row_gradient[:, searching] = evaluate(searching, low[searching])
+        phi_new[searching], _, row_gradient[:, searching] = evaluate(searching, low[searching])
         return step, phi_new, row_gradient

@@ -31,6 +31,8 @@ from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedH
 from ..spaces.affine import AffineSpace
 from .free_energy import FreeEnergy
 from .lbfgs import MEMORY, Minimum, RowLoss, lbfgs
+from .line_ahead import VectorLoss
+from .margin_blocks import UnlabelledBlocks
 
 #: First weight of the unlabelled rows relative to λ', and its growth (Sindhwani & Keerthi, 2006).
 _FIRST_SHARE, _SHARE_GROWTH = 1e-5, 1.5
@@ -75,6 +77,8 @@ class MarginProblem:
         Random factors of the weights in all stages but the last, so that restarts differ.
     memory : int
         Number of pairs in the history of L-BFGS.
+    beyond : UnlabelledBlocks or None
+        Unlabelled rows in blocks, beside those of the space (`quasi_newton` only).
     """
 
     space: AffineSpace
@@ -88,6 +92,7 @@ class MarginProblem:
     positive_ratio: np.ndarray | None = None
     disturbance: np.ndarray | None = None
     memory: int = MEMORY
+    beyond: UnlabelledBlocks | None = None
 
     def values(self, vectors: np.ndarray) -> np.ndarray:
         """Return the values of functions on all rows, level included."""
@@ -120,6 +125,13 @@ class MarginProblem:
             return total, row_gradient
 
         return loss
+
+    def block_loss(self, on_unlabelled: Loss, share: float) -> VectorLoss | None:
+        """Return the loss of rows in blocks at ``share`` of their weight, if there are any."""
+        if self.beyond is None:
+            return None
+        weights = share * self.reg_unlabeled
+        return self.beyond.loss(self.space, on_unlabelled, weights, disturbed=share < 1.0)
 
 
 @dataclass(frozen=True)
@@ -162,8 +174,19 @@ class _Descent:
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
         self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)
 
-    def __call__(self, loss: RowLoss, start: Minimum, moving: np.ndarray | None = None) -> Minimum:
-        """Return minima reached from ``start``; columns that are not ``moving`` are kept."""
+    def __call__(
+        self,
+        loss: RowLoss,
+        start: Minimum,
+        moving: np.ndarray | None = None,
+        beyond: VectorLoss | None = None,
+        known: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Minimum:
+        """Return minima reached from ``start``; columns that are not ``moving`` are kept.
+
+        ``beyond`` is the loss of rows in blocks, for all columns, and ``known`` is its value and
+        gradient at the start.
+        """
         problem = self.problem
         columns = np.arange(len(problem.reg)) if moving is None else np.flatnonzero(moving)
         part = lbfgs(
@@ -176,12 +199,14 @@ class _Descent:
             small_intercept_gradient=self.small_intercept_gradient[columns],
             max_iter=self.max_iter,
             memory=problem.memory,
+            beyond=beyond,
+            known=known,
         )
         vectors, values = start.vectors.copy(), start.values.copy()
         objective, converged = start.objective.copy(), start.converged.copy()
         vectors[:, columns], values[:, columns] = part.vectors, part.values
         objective[columns], converged[columns] = part.objective, part.converged
-        return Minimum(vectors, objective, values, part.evaluations, converged)
+        return Minimum(vectors, objective, values, part.evaluations, converged, part.beyond)
 
     def begin(self, start: np.ndarray | None) -> Generator[Stage, None, Minimum]:
         """Return the given functions, or yield the supervised stage and return its minimum."""
@@ -226,13 +251,17 @@ def quasi_newton(
         Initial functions for the last share alone (a warm start).
     """
     on_labelled = SmoothHinge(surrogate_gamma)
-    on_unlabelled = with_targets(SmoothHat(unlabeled_sharpness))
+    hat = SmoothHat(unlabeled_sharpness)
     descend = _Descent(problem, on_labelled, tol, max_iter)
     minimum = yield from descend.begin(start)
     if start is not None:
         annealing = annealing[-1:]
     for i, share in enumerate(annealing):
-        minimum = descend(problem.row_loss(on_labelled, on_unlabelled, share), minimum)
+        loss, known = problem.row_loss(on_labelled, with_targets(hat), share), None
+        if i > 0 and minimum.beyond is not None and problem.disturbance is None:
+            ratio = share / annealing[i - 1]  # the loss of these rows is in proportion to it
+            known = ratio * minimum.beyond[0], ratio * minimum.beyond[1]
+        minimum = descend(loss, minimum, beyond=problem.block_loss(hat, share), known=known)
         settled = np.ones(len(problem.reg), dtype=bool) if i == len(annealing) - 1 else None
         yield Stage(f"unlabelled rows at {share:g}", minimum, minimum.evaluations, settled)
 

@@ -33,6 +33,9 @@ class AffineSpace:
     fit_intercept : bool
         Whether functions without a level have a free constant. It is the last coordinate and is not
         regularised.
+    center : ndarray of shape (m,), optional
+        Σuᵢφ(xᵢ), where the weighted rows are not those of the space but rows in blocks; instead of
+        ``balance``. For spaces of explicit features.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class AffineSpace:
         level: np.ndarray | None = None,
         *,
         fit_intercept: bool = True,
+        center: np.ndarray | None = None,
     ) -> None:
         self.space = space
         self.balance = balance
@@ -57,7 +61,7 @@ class AffineSpace:
         self.n_coordinates = self._dual.stop + int(self.free)
 
         # Σuᵢφ(xᵢ), stored such that its inner product with w is a contraction with coefficients.
-        self._center: np.ndarray | None = None
+        self._center = center
         if balance is not None:
             coef, values = space.represent(balance.reshape(self.n_rows, -1))
             center = values if self._carries_values else coef
@@ -92,6 +96,26 @@ class AffineSpace:
             out[self._coef], out[self._dual] = self.space.represent(row_gradient)
         else:
             out[self._coef] = self.space.coef_of(row_gradient)
+        if self.balance is None and self._center is not None:
+            out[self._coef] -= np.outer(self._center, row_gradient.sum(axis=0))
+        return out
+
+    def gradient_of_sums(self, products: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        """Return the gradient of other rows from Σ rᵢφ(xᵢ) and Σ rᵢ, for explicit features.
+
+        Parameters
+        ----------
+        products : ndarray of shape (m, c)
+            Σ rᵢφ(xᵢ) of each column.
+        totals : ndarray of shape (c,)
+            Σ rᵢ of each column.
+        """
+        out = np.empty((self.n_coordinates, len(totals)))
+        out[self._coef] = products
+        if self._center is not None:
+            out[self._coef] -= np.outer(self._center, totals)
+        if self._constant is not None:
+            out[self._constant] = totals
         return out
 
     def values(self, vectors: np.ndarray) -> np.ndarray:
@@ -102,6 +126,8 @@ class AffineSpace:
             values = self.space.values_of(vectors[self._coef])
         if self.balance is not None:
             values = values - _weighted_sums(self.balance, values)
+        elif self._center is not None:
+            values = values - self._center @ vectors[self._coef]
         return values if self._constant is None else values + vectors[self._constant]
 
     def dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
