@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
@@ -16,6 +17,7 @@ from ..estimators.targets import Targets
 from . import methods
 from .candidate_settings import FAMILIES
 from .fit import Progress, fit_default
+from .suggestions import class_doubt
 
 
 @dataclass(repr=False, eq=False)
@@ -123,6 +125,7 @@ class SemiSupervisedClassifier(Classifier):
     callback: Progress | None = None
 
     _scales_columns = True
+    _in_blocks = True
     _checks = {"method": one_of("auto", *FAMILIES)}
 
     def _fit(
@@ -131,7 +134,7 @@ class SemiSupervisedClassifier(Classifier):
         sampled = None if random is None else float(random)
         if is_word(self.class_shares, "labels"):
             sampled = 1.0
-        solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
+        solution = fit_default(self, rows, targets, refit=refit, sampled=sampled)
         return self._set_fitted(rows, targets, solution)
 
     @property
@@ -178,8 +181,7 @@ class SemiSupervisedClassifier(Classifier):
 
     def _doubt(self) -> np.ndarray:
         """Return how uncertain the model is of each training row, from 0 to 1."""
-        P = np.sort(self.label_distributions_, axis=1)
-        return 1.0 - (P[:, -1] - P[:, -2])
+        return class_doubt(self.label_distributions_)
 
     _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 
@@ -188,8 +190,14 @@ class SemiSupervisedClassifier(Classifier):
     _row_map = cached_property(methods.row_map)
     map_ = property(methods.map_points)
     map_kind_ = property(methods.map_kind)
+    sample_ = property(methods.sample)
+    label_distributions_ = methods.OfRowsInMemory("predict_proba computes it for any rows")
+    supervised_transduction_ = methods.OfRowsInMemory('method="supervised" fits such a model')
+    label_reach_ = methods.OfRowsInMemory("report_.warnings counts the rows that no label reaches")
+    _known_rows = methods.known_rows
+    _kept_rows = methods.kept_rows
 
-    def predict(self, X: Any, reject: float | None = None) -> np.ndarray:
+    def predict(self, X: Any, reject: float | None = None) -> Any:
         """Return the class of each row.
 
         Parameters
@@ -208,15 +216,26 @@ class SemiSupervisedClassifier(Classifier):
         if reject is None:
             return super().predict(X)
         check_share("reject", reject)
-        P = self.predict_proba(X)
-        found = self.classes_[P.argmax(axis=1)].astype(object)
-        found[P.max(axis=1) < reject] = None
-        return found
+        check_is_fitted(self, "predictor_")
+        classes, of_values = self.classes_, self._probabilities
+
+        def sure(values: np.ndarray) -> np.ndarray:
+            P = of_values(values)
+            found = classes[P.argmax(axis=1)].astype(object)
+            found[P.max(axis=1) < reject] = None
+            return found
+
+        return self._of_values(X, sure)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
         methods.check_candidates(self)
-        shape = len(self.transduction_), len(self.classes_)
-        expect(self.label_distributions_.shape == shape)
-        expect_finite(self.label_distributions_)
+        if self._setup.rows.numbers is None:
+            shape = len(self.transduction_), len(self.classes_)
+            expect(self.label_distributions_.shape == shape)
+            expect_finite(self.label_distributions_)
+        else:
+            codes = self._sample.found
+            expect(codes.dtype.kind == "i" and codes.min() >= 0)
+            expect(codes.max() < len(self.classes_))

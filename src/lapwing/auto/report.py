@@ -52,7 +52,7 @@ class SelectionReport:
     curve : list of dict
         Held-out score by the weight of a regulariser: family, reg, score, spread.
     labels, rows, columns : int
-        Sizes.
+        Sizes of what was given.
     confusion : list of list of int or None
         Confusion matrix of the held-out labels of a classifier, true classes by rows.
     held_out : dict or None
@@ -63,6 +63,8 @@ class SelectionReport:
         Time of the fit.
     refits : int
         Number of calls of `add_labels` since, which keep the choice.
+    rows_compared, rows_fitted : int
+        Rows that the models saw when they were compared, and when those chosen were fitted.
     """
 
     metric: str
@@ -83,6 +85,8 @@ class SelectionReport:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     refits: int = 0
+    rows_compared: int = 0
+    rows_fitted: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON types, with None for unknown numbers."""
@@ -142,12 +146,14 @@ def make_report(
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),
-        rows=setup.rows.X.shape[0],
+        rows=setup.rows.n_rows,
         columns=setup.rows.X.shape[1],
         confusion=confusion,
         held_out=held_out,
         settings=_settings(settings, setup),
         seconds=seconds,
+        rows_compared=len(setup.rows.index),
+        rows_fitted=len(setup.rows.index),
     )
 
 
@@ -205,9 +211,12 @@ def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]
 
 
 def after_refit(
-    report: SelectionReport, targets: Targets, labels: Labels, reach: np.ndarray
+    report: SelectionReport, targets: Targets, labels: Labels, reach: np.ndarray, n_rows: int
 ) -> SelectionReport:
-    """Return the report of a model after `add_labels`, without what is no longer true."""
+    """Return the report of a model after `add_labels`, without what is no longer true.
+
+    ``n_rows`` is the number of rows in use.
+    """
     kept = [message for message in report.warnings if not any(word in message for word in PASSING)]
     confusion = report.confusion
     if confusion is not None and len(confusion) != len(targets.classes):  # type: ignore[arg-type]
@@ -216,6 +225,7 @@ def after_refit(
         report,
         labels=len(targets.index),
         refits=report.refits + 1,
+        rows_fitted=n_rows,
         warnings=[*kept, *unreached(reach), *label_notes(labels, targets)],
         confusion=confusion,
     )

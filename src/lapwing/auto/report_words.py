@@ -173,7 +173,7 @@ def notes(
         )
     found += unreached(reach)
     found += label_notes(labels, targets) if selected.folds.folds else []
-    l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
+    l, n, used = len(targets.index), setup.rows.n_rows, len(setup.rows.index)
     if l > limits.MOST_LABELS:
         found.append(
             f"with more than {limits.MOST_LABELS} labels only supervised models are tried: the "
@@ -194,7 +194,7 @@ def notes(
             f"the {names} {'family is' if len(lost) == 1 else 'families are'} not tried, because "
             "the memory is too small: raise memory_limit, or fit fewer rows"
         )
-    if targets.labelled.all():
+    if int(targets.labelled.sum()) == n:
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
     duplicates = setup.rows.n_duplicates
     if duplicates:
