@@ -203,7 +203,7 @@ class SemiSupervisedClassifier(Classifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-            Rows.
+            Rows, in any form that `fit` takes.
         reject : float, optional
             Smallest probability, more than 0 and less than 1; rows whose class is less probable
             get None.
@@ -211,12 +211,12 @@ class SemiSupervisedClassifier(Classifier):
         Returns
         -------
         ndarray of shape (n,)
-            The classes, an array of objects if ``reject`` is given.
+            The classes, an array of objects if ``reject`` is given; a lazy array for rows of Dask.
         """
+        check_is_fitted(self, "predictor_")
         if reject is None:
             return super().predict(X)
         check_share("reject", reject)
-        check_is_fitted(self, "predictor_")
         classes, of_values = self.classes_, self._probabilities
 
         def sure(values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.blocks import RowBlocks
 from ..estimators.calibration import probabilities, share_offsets, usual_temperature
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
@@ -25,7 +26,8 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .arrival import LastSelection
-from .candidate_settings import MANIFOLD, SETTINGS, SLOW
+from .candidate_settings import GRAPH, MANIFOLD, SETTINGS, SLOW
+from .edges import weigh_edges
 from .folds import Folds, Trial, make_folds
 from .labels import Labels, draw_labels
 from .report import SelectionReport, after_refit, make_report, with_class_notes
@@ -92,8 +94,7 @@ def fit_default(
     if refit and not outdated:
         candidates, temperature = model.candidates_, getattr(model, "temperature_", 1.0)
         blend = fit_blend(setup, candidates, targets, labels)
-        used = len(setup.rows.index)
-        report = after_refit(model.report_, targets, labels, blend.reach, used)
+        report = after_refit(model.report_, setup, targets, labels, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
         share = last.share(targets, labels) if outdated and model.method == "auto" else 0.0
@@ -211,8 +212,12 @@ def prepare(settings: Any, sample: Sample, seed: int) -> tuple[Setup, list[str]]
     families = feasible_families(settings, rows, sample.targets)
     report_stage(settings, "graph", 0.05)
     labels = Labels.among(rows.index, sample.targets)
-    graph = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH)
-    return Setup(rows, graph, labels.index, seed), families
+    graph, n = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH), 0
+    by_graph = settings.graph is None and {GRAPH, MANIFOLD} & set(families)
+    if by_graph and not rows.all_seen:
+        report_stage(settings, "weighing edges", 0.1)
+        graph, n = weigh_edges(graph, rows, sample.blocks or RowBlocks.of(rows.X))
+    return Setup(rows, graph, labels.index, seed, n), families
 
 
 def feasible_families(settings: Any, rows: UsedRows, targets: Targets) -> list[str]:

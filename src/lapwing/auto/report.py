@@ -63,8 +63,10 @@ class SelectionReport:
         Time of the fit.
     refits : int
         Number of calls of `add_labels` since, which keep the choice.
-    rows_compared, rows_fitted : int
-        Rows that the models saw when they were compared, and when those chosen were fitted.
+    rows_used : int
+        Rows that the models see, both when they are compared and when those chosen are fitted.
+    rows_weighed : int
+        Rows by which the edges of the graph are weighed: all rows, or about a million of more.
     """
 
     metric: str
@@ -85,8 +87,8 @@ class SelectionReport:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     refits: int = 0
-    rows_compared: int = 0
-    rows_fitted: int = 0
+    rows_used: int = 0
+    rows_weighed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON types, with None for unknown numbers."""
@@ -152,8 +154,8 @@ def make_report(
         held_out=held_out,
         settings=_settings(settings, setup),
         seconds=seconds,
-        rows_compared=len(setup.rows.index),
-        rows_fitted=len(setup.rows.index),
+        rows_used=len(setup.rows.index),
+        rows_weighed=setup.n_weighed or len(setup.rows.index),
     )
 
 
@@ -211,12 +213,9 @@ def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]
 
 
 def after_refit(
-    report: SelectionReport, targets: Targets, labels: Labels, reach: np.ndarray, n_rows: int
+    report: SelectionReport, setup: Setup, targets: Targets, labels: Labels, reach: np.ndarray
 ) -> SelectionReport:
-    """Return the report of a model after `add_labels`, without what is no longer true.
-
-    ``n_rows`` is the number of rows in use.
-    """
+    """Return the report of a model after `add_labels`, without what is no longer true."""
     kept = [message for message in report.warnings if not any(word in message for word in PASSING)]
     confusion = report.confusion
     if confusion is not None and len(confusion) != len(targets.classes):  # type: ignore[arg-type]
@@ -225,7 +224,8 @@ def after_refit(
         report,
         labels=len(targets.index),
         refits=report.refits + 1,
-        rows_fitted=n_rows,
+        rows_used=len(setup.rows.index),
+        rows_weighed=setup.n_weighed or len(setup.rows.index),
         warnings=[*kept, *unreached(reach), *label_notes(labels, targets)],
         confusion=confusion,
     )

@@ -72,6 +72,11 @@ class UsedRows:
         return np.isin(self.representative, self.index)
 
     @property
+    def all_seen(self) -> bool:
+        """Whether all training rows are in use, or have a duplicate that is."""
+        return self.n_rows == np.count_nonzero(self.seen)
+
+    @property
     def n_duplicates(self) -> int:
         """Rows that another one represents."""
         return int(np.sum(self.representative != np.arange(len(self.representative))))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.blocks import Sums
+from ..arrays.blocks import RowBlocks, Sums
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.packing import expect, expect_finite
 from ..estimators.rows import Rows, RowSource
@@ -41,6 +41,8 @@ class Sample:
         Of rows in blocks, the indices of X among all rows, ascending.
     n_given : int
         Number of all rows; 0 means those of X.
+    blocks : RowBlocks or None
+        Reads rows in blocks.
     """
 
     X: Any
@@ -48,6 +50,7 @@ class Sample:
     scaling: RowScaling | None = None
     numbers: np.ndarray | None = None
     n_given: int = 0
+    blocks: RowBlocks | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sampl
     scaling = scaling_of(some, n, partial(_count_documents, source, rows.n_features))
     if len(index) > len(numbers):
         X = X[np.searchsorted(index, numbers)]
-    return Sample(X, _targets_among(numbers, source, targets), scaling, numbers, n)
+    own = _targets_among(numbers, source, targets)
+    return Sample(X, own, scaling, numbers, n, source.blocks)
 
 
 def _sample_numbers(n: int, labelled: np.ndarray, seed: int) -> np.ndarray:

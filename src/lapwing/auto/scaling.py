@@ -77,7 +77,7 @@ class RowScaling:
         """Return scaled rows, in the precision of X if it holds their squares."""
         if self.center is not None:
             X = X.toarray() if sp.issparse(X) else X
-            X = safe_precision(X if X.dtype.kind == "f" else X.astype(np.float64))
+            X = safe_precision(X if X.dtype.name in _FARTHEST else X.astype(np.float64))
             if largest_value(X) > _LARGEST:
                 X = np.clip(X, -_LARGEST, _LARGEST)
             most, scaled = _FARTHEST[X.dtype.name], X - self.center.astype(X.dtype)

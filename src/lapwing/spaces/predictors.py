@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks
 from ..arrays.duplicates import RowIndex
@@ -23,7 +22,7 @@ from ..arrays.packing import Packed, expect, pack, unpack
 from ..arrays.threads import row_blocks
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..graphs.neighbors import nearest_known
+from ..graphs.neighbors import nearest_rows
 from ..kernels.expansion import evaluate
 from ..kernels.functions import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
 from .prototypes import Similarities, tile_rows
@@ -226,12 +225,22 @@ class EigenfunctionSeries(Predictor):
         return self.coef.ndim == 2 and len(self.coef) == 1 + len(self.basis.functions)
 
 
+def neighbor_shares(distances: np.ndarray) -> np.ndarray:
+    """Return what neighbours at these distances, ascending in each row, count.
+
+    At distance d, with d_1 and d_k those of the nearest and the farthest, a row counts
+    exp(−2(d² − d_1²)/d_k²).
+    """
+    farthest = np.maximum(distances[:, -1:], 1e-150)
+    squares = (distances / farthest) ** 2
+    return np.exp(2.0 * (squares[:, :1] - squares))
+
+
 @dataclass(frozen=True, eq=False)
 class NeighborAverage(Predictor):
     """The mean of the values of the nearest training rows, near ones counting more.
 
-    At distance d, with d_1 and d_k those of the nearest and the farthest neighbour, a row counts
-    exp(−2(d² − d_1²)/d_k²) times its weight.
+    A row counts as much as `neighbor_shares` gives it, times its weight.
 
     Attributes
     ----------
@@ -260,14 +269,8 @@ class NeighborAverage(Predictor):
 
     def _mean(self, X: Any) -> np.ndarray:
         k = min(self.n_neighbors, self.rows.shape[0])
-        if sp.issparse(self.rows):
-            distances, index = nearest_known(self.rows, X, k)
-        else:
-            search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
-            distances, index = search.kneighbors(X)
-        farthest = np.maximum(distances[:, -1:], 1e-150)
-        squares = (distances / farthest) ** 2
-        weights = np.exp(2.0 * (squares[:, :1] - squares)) * self.weights[index]
+        distances, index = nearest_rows(self.rows, X, k)
+        weights = neighbor_shares(distances) * self.weights[index]
         weights /= weights.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijc->ic", weights, self.on_rows[index])
 
