@@ -69,6 +69,8 @@ class SemiSupervisedClassifier(Classifier):
         Labels of the training rows by the best supervised candidate.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
+    sample_ : ndarray of int
+        The rows that the models see, ascending; all but duplicates up to 100 000 rows.
     labelled_ : ndarray of int
         The labelled rows.
     graph_ : KNNGraph
@@ -92,8 +94,12 @@ class SemiSupervisedClassifier(Classifier):
 
     Notes
     -----
-    Above 100 000 rows the candidates see all labelled rows and a sample of the others. Duplicate
-    unlabelled rows are used once.
+    Above 100 000 rows the candidates see all labelled rows and a sample of the others, and all rows
+    weigh the edges of its graph. Duplicate unlabelled rows are used once.
+
+    Rows may come in blocks, see `PVMClassifier`. Then ``label_distributions_``,
+    ``supervised_transduction_`` and ``label_reach_`` do not exist, ``transduction_`` is computed
+    when it is read, and `add_labels` is refused.
 
     Classes count the same, however many labels they have, so ``class_weight="balanced"`` changes
     nothing. Numbers of labels per class are taken for shares of the classes only as far as the

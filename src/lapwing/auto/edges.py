@@ -12,23 +12,25 @@ of a row x, as in `NeighborAverage`, which add up to one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks, Sums
 from ..arrays.duplicates import hash_rows
+from ..arrays.packing import field_values
 from ..graphs import KNNGraph
-from ..graphs.neighbors import nearest_rows
+from ..graphs.neighbors import nearest_known
 from ..spaces.predictors import neighbor_shares
 from . import limits
 from .rows import UsedRows
 from .scaling import RowScaling
 
 #: Rows whose neighbours are searched at a time.
-_TILE_ROWS = 5_000
+_TILE_ROWS = 1_000
 #: Neighbours that are found beyond those that count, in case that distances are equal.
 _SPARE = 5
 
@@ -104,6 +106,10 @@ class _Between:
     scaling: RowScaling
     step: int
 
+    @cached_property
+    def _search(self) -> NearestNeighbors:
+        return NearestNeighbors().fit(self.known)  # by a tree, if there are few columns
+
     def __call__(self, sums: Sums, X: Any) -> None:
         if self.step > 1:
             X = X[np.flatnonzero((hash_rows(X) >> np.uint64(32)) % np.uint64(self.step) == 0)]
@@ -131,8 +137,13 @@ class _Between:
         Of rows at equal distances, the first ones count: which of them are found depends on
         rounding, and with it on the other rows of the tile.
         """
-        m = self.known.shape[0]
-        distances, index = nearest_rows(self.known, X, min(self.k + _SPARE, m))
+        k = min(self.k + _SPARE, self.known.shape[0])
+        if sp.issparse(self.known):
+            distances, index = nearest_known(self.known, X, k)
+        else:
+            distances, index = self._search.kneighbors(X, k)
         relative = distances / np.maximum(distances[:, -1:], 1e-150)
         order = np.lexsort((index, relative.astype(np.float32)), axis=-1)[:, : self.k]
         return np.take_along_axis(distances, order, 1), np.take_along_axis(index, order, 1)
+
+    __getstate__ = field_values  # workers build the tree themselves

@@ -53,6 +53,8 @@ class SemiSupervisedRegressor(Regressor):
         Targets of the training rows by the best supervised candidate.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a target can reach the row through the graph.
+    sample_ : ndarray of int
+        The rows that the models see, ascending; all but duplicates up to 100 000 rows.
     labelled_ : ndarray of int
         The rows with a target.
     graph_ : KNNGraph
@@ -69,6 +71,10 @@ class SemiSupervisedRegressor(Regressor):
         Status, message and time of the fit.
     n_iter_ : int
         Candidates that were compared.
+
+    Notes
+    -----
+    Above 100 000 rows and for rows in blocks, see `SemiSupervisedClassifier`.
 
     Examples
     --------

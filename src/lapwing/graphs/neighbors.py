@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
 from ..arrays.row_units import Extent, choose_units, largest_value
@@ -83,16 +82,6 @@ def nearest_neighbors(
         return _cosine_neighbors(X, k, search)
     squared, index = search(Points(X), k)
     return np.ldexp(np.sqrt(squared), -units.exponent), index
-
-
-def nearest_rows(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the k nearest of known rows, dense or sparse, for every row of X.
-
-    Returns distances, ascending in each row, and indices, both of shape (m, k).
-    """
-    if sp.issparse(known):
-        return nearest_known(known, X, k)
-    return NearestNeighbors(n_neighbors=k, algorithm="brute").fit(known).kneighbors(X)
 
 
 def nearest_known(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks
 from ..arrays.duplicates import RowIndex
@@ -22,7 +23,7 @@ from ..arrays.packing import Packed, expect, pack, unpack
 from ..arrays.threads import row_blocks
 from ..graphs.anchors import AnchorGraph
 from ..graphs.eigenfunctions import EigenfunctionBasis
-from ..graphs.neighbors import nearest_rows
+from ..graphs.neighbors import nearest_known
 from ..kernels.expansion import evaluate
 from ..kernels.functions import CosineKernel, GaussianKernel, Kernel, LinearKernel, PolynomialKernel
 from .prototypes import Similarities, tile_rows
@@ -226,21 +227,14 @@ class EigenfunctionSeries(Predictor):
 
 
 def neighbor_shares(distances: np.ndarray) -> np.ndarray:
-    """Return what neighbours at these distances, ascending in each row, count.
-
-    At distance d, with d_1 and d_k those of the nearest and the farthest, a row counts
-    exp(−2(d² − d_1²)/d_k²).
-    """
-    farthest = np.maximum(distances[:, -1:], 1e-150)
-    squares = (distances / farthest) ** 2
+    """Return exp(−2(d² − d_1²)/d_k²) of distances d_1, …, d_k, ascending in each row."""
+    squares = (distances / np.maximum(distances[:, -1:], 1e-150)) ** 2
     return np.exp(2.0 * (squares[:, :1] - squares))
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborAverage(Predictor):
-    """The mean of the values of the nearest training rows, near ones counting more.
-
-    A row counts as much as `neighbor_shares` gives it, times its weight.
+    """The mean of the values of the nearest rows, weighted by `neighbor_shares` times weights.
 
     Attributes
     ----------
@@ -269,7 +263,11 @@ class NeighborAverage(Predictor):
 
     def _mean(self, X: Any) -> np.ndarray:
         k = min(self.n_neighbors, self.rows.shape[0])
-        distances, index = nearest_rows(self.rows, X, k)
+        if sp.issparse(self.rows):
+            distances, index = nearest_known(self.rows, X, k)
+        else:
+            search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
+            distances, index = search.kneighbors(X)
         weights = neighbor_shares(distances) * self.weights[index]
         weights /= weights.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijc->ic", weights, self.on_rows[index])
