@@ -48,7 +48,7 @@ def representative_rows(X: Any, preferred: np.ndarray | None = None) -> np.ndarr
     [0, 3, 0, 3, 4]
     """
     n = X.shape[0]
-    hashes = _hash_rows(X)
+    hashes = hash_rows(X)
     if preferred is None:
         return _first_equal(X, np.arange(n), hashes)
     others = np.delete(np.arange(n), preferred)
@@ -82,7 +82,7 @@ def distinct_rows(X: Any, most: int) -> np.ndarray | None:
     while start < n:
         block = np.arange(start, min(start + size, n))
         rows = np.append(rows, block)
-        hashes = np.append(hashes, _hash_rows(X, block))
+        hashes = np.append(hashes, hash_rows(X, block))
         is_first = _first_equal(X, rows, hashes) == rows
         rows, hashes = rows[is_first], hashes[is_first]
         if len(rows) > most:
@@ -110,7 +110,7 @@ def duplicate_groups(X: Any, rows: np.ndarray, least: int = 2) -> Iterator[np.nd
     """
     if len(rows) < least:
         return
-    first = _first_equal(X, rows, _hash_rows(X, rows))
+    first = _first_equal(X, rows, hash_rows(X, rows))
     by_group = rows[np.argsort(first, kind="stable")]
     _, counts = np.unique(first, return_counts=True)
     ends = np.cumsum(counts)
@@ -129,7 +129,7 @@ class RowIndex:
     """
 
     def __init__(self, X: Any) -> None:
-        hashes = _hash_rows(X)
+        hashes = hash_rows(X)
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._order = hashes[order], order
 
@@ -143,7 +143,7 @@ class RowIndex:
         X : ndarray or CSR matrix of shape (n, d)
             The rows that the index was built from.
         """
-        hashes = _hash_rows(queries)
+        hashes = hash_rows(queries)
         found = np.full(len(hashes), -1)
         position = np.searchsorted(self._hashes, hashes)
         pending = np.arange(len(hashes))
@@ -175,7 +175,7 @@ def _first_equal(X: Any, rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     return first
 
 
-def _hash_rows(X: Any, rows: np.ndarray | None = None) -> np.ndarray:
+def hash_rows(X: Any, rows: np.ndarray | None = None) -> np.ndarray:
     """Return a 64-bit hash per row: a sum over its numbers to which zeros contribute nothing."""
     n = X.shape[0] if rows is None else len(rows)
     factors = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + 1

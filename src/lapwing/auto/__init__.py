@@ -6,6 +6,7 @@ from .classifier import SemiSupervisedClassifier
 from .regressor import SemiSupervisedRegressor
 from .report import SelectionReport
 from .rows import ScaledInput, UsedRows
+from .sample import SampleResult
 from .scaling import RowScaling
 from .selection import Candidate
 from .setup import Setup
@@ -14,6 +15,7 @@ register(
     Candidate,
     LastSelection,
     RowScaling,
+    SampleResult,
     ScaledInput,
     SelectionReport,
     SemiSupervisedClassifier,

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
@@ -16,6 +17,7 @@ from ..estimators.targets import Targets
 from . import methods
 from .candidate_settings import FAMILIES
 from .fit import Progress, fit_default
+from .suggestions import class_doubt
 
 
 @dataclass(repr=False, eq=False)
@@ -67,6 +69,8 @@ class SemiSupervisedClassifier(Classifier):
         Labels of the training rows by the best supervised candidate.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
+    sample_ : ndarray of int
+        The rows that the models see, ascending; all but duplicates up to 100 000 rows.
     labelled_ : ndarray of int
         The labelled rows.
     graph_ : KNNGraph
@@ -90,8 +94,12 @@ class SemiSupervisedClassifier(Classifier):
 
     Notes
     -----
-    Above 100 000 rows the candidates see all labelled rows and a sample of the others. Duplicate
-    unlabelled rows are used once.
+    Above 100 000 rows the candidates see all labelled rows and a sample of the others, and all rows
+    weigh the edges of its graph. Duplicate unlabelled rows are used once.
+
+    Rows may come in blocks, see `PVMClassifier`. Then ``label_distributions_``,
+    ``supervised_transduction_`` and ``label_reach_`` do not exist, ``transduction_`` is computed
+    when it is read, and `add_labels` is refused.
 
     Classes count the same, however many labels they have, so ``class_weight="balanced"`` changes
     nothing. Numbers of labels per class are taken for shares of the classes only as far as the
@@ -123,6 +131,7 @@ class SemiSupervisedClassifier(Classifier):
     callback: Progress | None = None
 
     _scales_columns = True
+    _in_blocks = True
     _checks = {"method": one_of("auto", *FAMILIES)}
 
     def _fit(
@@ -131,7 +140,7 @@ class SemiSupervisedClassifier(Classifier):
         sampled = None if random is None else float(random)
         if is_word(self.class_shares, "labels"):
             sampled = 1.0
-        solution = fit_default(self, rows.X, targets, refit=refit, sampled=sampled)
+        solution = fit_default(self, rows, targets, refit=refit, sampled=sampled)
         return self._set_fitted(rows, targets, solution)
 
     @property
@@ -178,8 +187,7 @@ class SemiSupervisedClassifier(Classifier):
 
     def _doubt(self) -> np.ndarray:
         """Return how uncertain the model is of each training row, from 0 to 1."""
-        P = np.sort(self.label_distributions_, axis=1)
-        return 1.0 - (P[:, -1] - P[:, -2])
+        return class_doubt(self.label_distributions_)
 
     _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 
@@ -188,14 +196,20 @@ class SemiSupervisedClassifier(Classifier):
     _row_map = cached_property(methods.row_map)
     map_ = property(methods.map_points)
     map_kind_ = property(methods.map_kind)
+    sample_ = property(methods.sample)
+    label_distributions_ = methods.OfRowsInMemory("predict_proba computes it for any rows")
+    supervised_transduction_ = methods.OfRowsInMemory('method="supervised" fits such a model')
+    label_reach_ = methods.OfRowsInMemory("report_.warnings counts the rows that no label reaches")
+    _known_rows = methods.known_rows
+    _kept_rows = methods.kept_rows
 
-    def predict(self, X: Any, reject: float | None = None) -> np.ndarray:
+    def predict(self, X: Any, reject: float | None = None) -> Any:
         """Return the class of each row.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-            Rows.
+            Rows, in any form that `fit` takes.
         reject : float, optional
             Smallest probability, more than 0 and less than 1; rows whose class is less probable
             get None.
@@ -203,20 +217,31 @@ class SemiSupervisedClassifier(Classifier):
         Returns
         -------
         ndarray of shape (n,)
-            The classes, an array of objects if ``reject`` is given.
+            The classes, an array of objects if ``reject`` is given; a lazy array for rows of Dask.
         """
+        check_is_fitted(self, "predictor_")
         if reject is None:
             return super().predict(X)
         check_share("reject", reject)
-        P = self.predict_proba(X)
-        found = self.classes_[P.argmax(axis=1)].astype(object)
-        found[P.max(axis=1) < reject] = None
-        return found
+        classes, of_values = self.classes_, self._probabilities
+
+        def sure(values: np.ndarray) -> np.ndarray:
+            P = of_values(values)
+            found = classes[P.argmax(axis=1)].astype(object)
+            found[P.max(axis=1) < reject] = None
+            return found
+
+        return self._of_values(X, sure)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         super().check_loaded()
         methods.check_candidates(self)
-        shape = len(self.transduction_), len(self.classes_)
-        expect(self.label_distributions_.shape == shape)
-        expect_finite(self.label_distributions_)
+        if self._setup.rows.numbers is None:
+            shape = len(self.transduction_), len(self.classes_)
+            expect(self.label_distributions_.shape == shape)
+            expect_finite(self.label_distributions_)
+        else:
+            codes = self._sample.found
+            expect(codes.dtype.kind == "i" and codes.min() >= 0)
+            expect(codes.max() < len(self.classes_))

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..estimators.calibration import class_offsets, probabilities, usual_temperature
+from ..arrays.blocks import RowBlocks
+from ..estimators.calibration import probabilities, share_offsets, usual_temperature
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
+from ..estimators.rows import Rows
 from ..estimators.run import Solution, direct_result, restored_predictor
 from ..estimators.targets import Targets
 from ..plan.default import plan_default
@@ -24,16 +26,21 @@ from ..solvers.stopping import decisions
 from ..spaces.predictors import NeighborAverage, Predictor, WeightedSum
 from . import limits
 from .arrival import LastSelection
-from .candidate_settings import MANIFOLD, SETTINGS, SLOW
+from .candidate_settings import GRAPH, MANIFOLD, SETTINGS, SLOW
+from .edges import weigh_edges
 from .folds import Folds, Trial, make_folds
 from .labels import Labels, draw_labels
-from .report import after_refit, make_report, with_class_notes
+from .report import SelectionReport, after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
+from .sample import Sample, SampleResult, read_sample
 from .selection import Candidate, Selected, best_supervised, judge, only
 from .setup import DEFAULT_GRAPH, Setup, families_to_try
+from .suggestions import class_doubt, target_doubt
 
 logger = logging.getLogger("lapwing")
 
+#: Fitted attributes with an entry per row, besides ``transduction_``.
+OF_ALL_ROWS = ("label_distributions_", "supervised_transduction_", "label_reach_")
 #: Called with the name of a stage and the share that is done.
 Progress = Callable[[str, float], object]
 
@@ -47,19 +54,22 @@ class Blend:
     predictor : Predictor
         The function of any row.
     values, supervised : ndarray of shape (n, c)
-        Values of all training rows, and those of the best supervised candidate.
+        Values of the training rows in memory, and those of the best supervised candidate.
     reach : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
+    seen : ndarray of bool, shape (n,)
+        Whether candidates have seen the row.
     """
 
     predictor: Predictor
     values: np.ndarray
     supervised: np.ndarray
     reach: np.ndarray
+    seen: np.ndarray
 
 
 def fit_default(
-    model: Any, X: Any, targets: Targets, *, refit: bool, sampled: float | None = None
+    model: Any, rows: Rows, targets: Targets, *, refit: bool, sampled: float | None = None
 ) -> Solution:
     """Select candidates, fit them to all labels and add them up.
 
@@ -76,11 +86,15 @@ def fit_default(
         outdated = last.outdated(targets, labels)
         families = feasible_families(model, setup.rows, targets) if outdated else []
     else:
-        setup, families = prepare(model, X, targets, draw_seed(model.random_state))
+        seed = draw_seed(model.random_state)
+        report_stage(model, "scaling", 0.0)
+        sample = read_sample(model, rows, targets, seed)
+        targets = sample.targets
+        setup, families = prepare(model, sample, seed)
     if refit and not outdated:
         candidates, temperature = model.candidates_, getattr(model, "temperature_", 1.0)
         blend = fit_blend(setup, candidates, targets, labels)
-        report = after_refit(model.report_, targets, labels, blend.reach)
+        report = after_refit(model.report_, setup, targets, labels, blend.reach)
     else:
         selected = select(model, setup, targets, families, sampled)
         share = last.share(targets, labels) if outdated and model.method == "auto" else 0.0
@@ -97,6 +111,27 @@ def fit_default(
         seconds = time.perf_counter() - started
         report = make_report(model, setup, targets, selected, blend.reach, seconds, outdated)
         last = LastSelection(targets.index, labels.sampled, sampled, labels.codes)
+    attributes = _attributes(setup, blend, targets, candidates, temperature, report)
+    if last.probabilities is None and targets.classes is not None:
+        P = attributes["label_distributions_"]
+        last = replace(last, classes=targets.classes, probabilities=P)
+    attributes["_last_selection"] = last
+    report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
+    tried, reason = len(candidates), report.reason
+    result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
+    solution = Solution(blend.predictor, result, blend.values, attributes=attributes)
+    return solution if setup.rows.numbers is None else _of_sample(solution, setup.rows, targets)
+
+
+def _attributes(
+    setup: Setup,
+    blend: Blend,
+    targets: Targets,
+    candidates: Sequence[Candidate],
+    temperature: float,
+    report: SelectionReport,
+) -> dict[str, Any]:
+    """Return the fitted attributes."""
     attributes = {
         "_setup": setup,
         "X_fit_": setup.rows.X,
@@ -109,19 +144,10 @@ def fit_default(
         "report_": report,
     }
     if targets.classes is None:
-        attributes["supervised_transduction_"] = blend.supervised[:, 0]
-    else:
-        attributes |= _class_attributes(blend, targets, candidates, temperature)
-        codes = decisions(blend.values + attributes["class_offsets_"]).astype(int)
-        attributes["report_"] = with_class_notes(report, targets, codes)
-        if last.probabilities is None:
-            P = attributes["label_distributions_"]
-            last = replace(last, classes=targets.classes, probabilities=P)
-    attributes["_last_selection"] = last
-    report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
-    tried, reason = len(candidates), report.reason
-    result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
-    return Solution(blend.predictor, result, blend.values, attributes=attributes)
+        return attributes | {"supervised_transduction_": blend.supervised[:, 0]}
+    attributes |= _class_attributes(blend, targets, candidates, temperature)
+    codes = decisions(blend.values + attributes["class_offsets_"]).astype(int)
+    return attributes | {"report_": with_class_notes(report, targets, codes)}
 
 
 def _class_attributes(
@@ -132,8 +158,8 @@ def _class_attributes(
     own = temperature  # of the supervised candidate, whose values have another scale if unscored
     if not best_supervised(candidates).scored:
         own = _usual_temperature(blend.supervised, blend, targets)
-    offsets = class_offsets(blend.values, targets, temperature)
-    supervised = blend.supervised + class_offsets(blend.supervised, targets, own)
+    offsets = _offsets(blend.values, blend, targets, temperature)
+    supervised = blend.supervised + _offsets(blend.supervised, blend, targets, own)
     return {
         "label_distributions_": probabilities(blend.values + offsets, temperature),
         "temperature_": temperature,
@@ -142,22 +168,56 @@ def _class_attributes(
     }
 
 
+def _offsets(values: np.ndarray, blend: Blend, targets: Targets, temperature: float) -> np.ndarray:
+    """Return the offsets that match known class shares, by rows that candidates have seen."""
+    if targets.shares is None:
+        return np.zeros(targets.n_columns)
+    some = blend.seen & ~targets.labelled
+    return share_offsets(values[some if some.any() else blend.seen], targets, temperature)
+
+
 def _usual_temperature(values: np.ndarray, blend: Blend, targets: Targets) -> float:
     """Return the temperature of values that nothing was held out for, by rows that labels reach."""
     if targets.classes is None:
         return 1.0
-    return usual_temperature(values[blend.reach & ~targets.labelled])
+    return usual_temperature(values[blend.reach & ~targets.labelled & blend.seen])
 
 
-def prepare(settings: Any, X: Any, targets: Targets, seed: int) -> tuple[Setup, list[str]]:
+def _of_sample(solution: Solution, rows: UsedRows, targets: Targets) -> Solution:
+    """Return a solution for rows in blocks, of which a sample was fitted.
+
+    Attributes with an entry per row would be those of the sample; what `suggest` and
+    `transduction_` need of them is kept.
+    """
+    assert rows.numbers is not None and solution.values is not None
+    attributes, values = dict(solution.attributes), solution.values
+    if targets.classes is None:
+        found = np.where(targets.labelled, targets.given, values[:, 0])
+        supervised, reach = attributes["supervised_transduction_"], attributes["label_reach_"]
+        doubt = target_doubt(found, supervised, reach)
+    else:
+        codes = decisions(values + attributes["class_offsets_"]).astype(int)
+        found = np.where(targets.labelled, targets.given, codes)
+        doubt = class_doubt(attributes["label_distributions_"])
+    for name in (*OF_ALL_ROWS, "X_fit_", "_last_selection"):
+        attributes.pop(name, None)
+    attributes["_sample"] = SampleResult(found, doubt)
+    attributes["labelled_"] = rows.numbers[targets.index]
+    return replace(solution, values=None, of_labelled=values[targets.index], attributes=attributes)
+
+
+def prepare(settings: Any, sample: Sample, seed: int) -> tuple[Setup, list[str]]:
     """Choose rows, scale them and build their graph; return the setup and the families to try."""
-    report_stage(settings, "scaling", 0.0)
-    rows = choose_rows(X, targets.index, all_rows=settings.graph is not None, seed=seed)
-    families = feasible_families(settings, rows, targets)
+    rows = choose_rows(sample, all_rows=settings.graph is not None, seed=seed)
+    families = feasible_families(settings, rows, sample.targets)
     report_stage(settings, "graph", 0.05)
-    labels = Labels.among(rows.index, targets)
-    graph = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH)
-    return Setup(rows, graph, labels.index, seed), families
+    labels = Labels.among(rows.index, sample.targets)
+    graph, n = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH), 0
+    by_graph = settings.graph is None and {GRAPH, MANIFOLD} & set(families)
+    if by_graph and not rows.all_seen:
+        report_stage(settings, "weighing edges", 0.1)
+        graph, n = weigh_edges(graph, rows, sample.blocks or RowBlocks.of(rows.X))
+    return Setup(rows, graph, labels.index, seed, n), families
 
 
 def feasible_families(settings: Any, rows: UsedRows, targets: Targets) -> list[str]:
@@ -244,7 +304,8 @@ def fit_blend(
         known = _extend(setup.rows, known, function, c)
         values, supervised, reach = known[:, :c], known[:, c:-1], known[:, -1] > 0.5
     predictor = ScaledInput(setup.rows.scaling, restored_predictor(function, targets))
-    return Blend(predictor, targets.restored(values), targets.restored(supervised), reach)
+    values, supervised = targets.restored(values), targets.restored(supervised)
+    return Blend(predictor, values, supervised, reach, setup.rows.seen)
 
 
 def _extend(rows: UsedRows, known: np.ndarray, function: Predictor, c: int) -> np.ndarray:

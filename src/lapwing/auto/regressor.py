@@ -15,6 +15,7 @@ from ..estimators.targets import Targets
 from . import methods
 from .candidate_settings import FAMILIES, SLOW
 from .fit import Progress, fit_default
+from .suggestions import target_doubt
 
 
 @dataclass(repr=False, eq=False)
@@ -52,6 +53,8 @@ class SemiSupervisedRegressor(Regressor):
         Targets of the training rows by the best supervised candidate.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a target can reach the row through the graph.
+    sample_ : ndarray of int
+        The rows that the models see, ascending; all but duplicates up to 100 000 rows.
     labelled_ : ndarray of int
         The rows with a target.
     graph_ : KNNGraph
@@ -68,6 +71,10 @@ class SemiSupervisedRegressor(Regressor):
         Status, message and time of the fit.
     n_iter_ : int
         Candidates that were compared.
+
+    Notes
+    -----
+    Above 100 000 rows and for rows in blocks, see `SemiSupervisedClassifier`.
 
     Examples
     --------
@@ -89,19 +96,15 @@ class SemiSupervisedRegressor(Regressor):
     callback: Progress | None = None
 
     _scales_columns = True
+    _in_blocks = True
     _checks = {"method": one_of("auto", *(f for f in FAMILIES if f not in SLOW))}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
-        return self._set_fitted(rows, targets, fit_default(self, rows.X, targets, refit=refit))
+        return self._set_fitted(rows, targets, fit_default(self, rows, targets, refit=refit))
 
     def _doubt(self) -> np.ndarray:
-        """Return how uncertain the model is of each training row, from 0 to 1.
-
-        It is where supervised and semi-supervised predictions differ, and where no target reaches.
-        """
-        gap = np.abs(self.transduction_ - self.supervised_transduction_)
-        gap = gap / max(float(gap.max()), 1e-300)
-        return 0.5 * gap + 0.5 * (~self.label_reach_)
+        """Return how uncertain the model is of each training row, from 0 to 1."""
+        return target_doubt(self.transduction_, self.supervised_transduction_, self.label_reach_)
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Give more training rows a target and fit again.
@@ -131,6 +134,11 @@ class SemiSupervisedRegressor(Regressor):
     _row_map = cached_property(methods.row_map)
     map_ = property(methods.map_points)
     map_kind_ = property(methods.map_kind)
+    sample_ = property(methods.sample)
+    supervised_transduction_ = methods.OfRowsInMemory('method="supervised" fits such a model')
+    label_reach_ = methods.OfRowsInMemory("report_.warnings counts the rows that no target reaches")
+    _known_rows = methods.known_rows
+    _kept_rows = methods.kept_rows
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""

@@ -52,7 +52,7 @@ class SelectionReport:
     curve : list of dict
         Held-out score by the weight of a regulariser: family, reg, score, spread.
     labels, rows, columns : int
-        Sizes.
+        Sizes of what was given.
     confusion : list of list of int or None
         Confusion matrix of the held-out labels of a classifier, true classes by rows.
     held_out : dict or None
@@ -63,6 +63,10 @@ class SelectionReport:
         Time of the fit.
     refits : int
         Number of calls of `add_labels` since, which keep the choice.
+    rows_used : int
+        Rows that the models see, both when they are compared and when those chosen are fitted.
+    rows_weighed : int
+        Rows by which the edges of the graph are weighed: all rows, or about a million of more.
     """
 
     metric: str
@@ -83,6 +87,8 @@ class SelectionReport:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     refits: int = 0
+    rows_used: int = 0
+    rows_weighed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON types, with None for unknown numbers."""
@@ -142,12 +148,14 @@ def make_report(
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),
-        rows=setup.rows.X.shape[0],
+        rows=setup.rows.n_rows,
         columns=setup.rows.X.shape[1],
         confusion=confusion,
         held_out=held_out,
         settings=_settings(settings, setup),
         seconds=seconds,
+        rows_used=len(setup.rows.index),
+        rows_weighed=setup.n_weighed or len(setup.rows.index),
     )
 
 
@@ -205,7 +213,7 @@ def _curve(folds: Folds, candidates: Sequence[Candidate]) -> list[dict[str, Any]
 
 
 def after_refit(
-    report: SelectionReport, targets: Targets, labels: Labels, reach: np.ndarray
+    report: SelectionReport, setup: Setup, targets: Targets, labels: Labels, reach: np.ndarray
 ) -> SelectionReport:
     """Return the report of a model after `add_labels`, without what is no longer true."""
     kept = [message for message in report.warnings if not any(word in message for word in PASSING)]
@@ -216,6 +224,8 @@ def after_refit(
         report,
         labels=len(targets.index),
         refits=report.refits + 1,
+        rows_used=len(setup.rows.index),
+        rows_weighed=setup.n_weighed or len(setup.rows.index),
         warnings=[*kept, *unreached(reach), *label_notes(labels, targets)],
         confusion=confusion,
     )

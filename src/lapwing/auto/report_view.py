@@ -169,8 +169,9 @@ def _scores(report: SelectionReport) -> list[str]:
 def _facts(report: SelectionReport) -> str:
     unknown = math.isnan(report.score)
     seconds = f"{report.seconds:.1f}" if report.seconds >= 0.1 else f"{report.seconds:.2g}"
+    part = f" ({report.rows_used:,} used)" if 0 < report.rows_used < report.rows else ""
     return (
-        f"{report.rows:,} rows, {report.labels:,} labelled, {report.columns:,} columns; "
+        f"{report.rows:,} rows{part}, {report.labels:,} labelled, {report.columns:,} columns; "
         f"{len(report.candidates)} candidates {'fitted' if unknown else 'compared'} in {seconds} s"
     )
 

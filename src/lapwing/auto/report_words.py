@@ -173,7 +173,7 @@ def notes(
         )
     found += unreached(reach)
     found += label_notes(labels, targets) if selected.folds.folds else []
-    l, n, used = len(targets.index), setup.rows.X.shape[0], len(setup.rows.index)
+    l, n, used = len(targets.index), setup.rows.n_rows, len(setup.rows.index)
     if l > limits.MOST_LABELS:
         found.append(
             f"with more than {limits.MOST_LABELS} labels only supervised models are tried: the "
@@ -194,18 +194,28 @@ def notes(
             f"the {names} {'family is' if len(lost) == 1 else 'families are'} not tried, because "
             "the memory is too small: raise memory_limit, or fit fewer rows"
         )
-    if targets.labelled.all():
+    if int(targets.labelled.sum()) == n:
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
-    duplicates = setup.rows.n_duplicates
+    return found + row_notes(setup)
+
+
+def row_notes(setup: Setup) -> list[str]:
+    """Return notes on rows that the models do not see."""
+    found, rows = [], setup.rows
+    duplicates, used, n = rows.n_duplicates, len(rows.index), rows.n_rows
     if duplicates:
         found.append(
             f"{duplicates} duplicate row{'s were' if duplicates > 1 else ' was'} used once"
         )
     if used + duplicates < n:
-        found.append(
-            f"the models were fitted to {used} of {n} rows, with all labelled ones among them; the "
-            "other rows are predicted like new ones"
+        note = (
+            f"the models were compared on and fitted to {used} of {n} rows, with all labelled ones "
+            "among them"
         )
+        if setup.n_weighed:
+            weighed = "all" if setup.n_weighed == n else str(setup.n_weighed)
+            note += f"; {weighed} rows weigh the edges of their graph"
+        found.append(f"{note}; the other rows are predicted like new ones")
     return found
 
 

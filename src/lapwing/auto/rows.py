@@ -16,6 +16,7 @@ from ..arrays.duplicates import representative_rows
 from ..arrays.packing import expect, expect_finite, field_values
 from ..spaces.predictors import Predictor
 from . import limits
+from .sample import Sample, draw_others
 from .scaling import RowScaling, learn_scaling
 
 
@@ -26,19 +27,25 @@ class UsedRows:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        All training rows as they were given.
+        All training rows as they were given; of rows in blocks, those that were read.
     index : ndarray of int
-        The rows in use, ascending.
+        The rows of X in use, ascending.
     representative : ndarray of int, shape (n,)
         The representative of each row: itself, or the first of its duplicates.
     scaling : RowScaling
         How rows are scaled.
+    numbers : ndarray of int, shape (n,), or None
+        Of rows in blocks, the indices of X among all training rows, ascending.
+    n_given : int
+        Number of all training rows; 0 means those of X.
     """
 
     X: Any
     index: np.ndarray
     representative: np.ndarray
     scaling: RowScaling
+    numbers: np.ndarray | None = None
+    n_given: int = 0
 
     #: Arrays that follow from the fields; a file contains references in their place.
     DERIVED: ClassVar[tuple[str, ...]] = ("scaled",)
@@ -48,6 +55,26 @@ class UsedRows:
         """The rows in use, scaled."""
         every = len(self.index) == self.X.shape[0]
         return self.scaling.apply(self.X if every else self.X[self.index])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all training rows."""
+        return self.n_given or self.X.shape[0]
+
+    @property
+    def used(self) -> np.ndarray:
+        """The rows in use by their indices among all training rows."""
+        return self.index if self.numbers is None else self.numbers[self.index]
+
+    @property
+    def seen(self) -> np.ndarray:
+        """Which rows of X are in use, or have a duplicate that is."""
+        return np.isin(self.representative, self.index)
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether all training rows are in use, or have a duplicate that is."""
+        return self.n_rows == np.count_nonzero(self.seen)
 
     @property
     def n_duplicates(self) -> int:
@@ -71,26 +98,31 @@ class UsedRows:
         sparse, center = sp.issparse(self.X), self.scaling.center
         expect(sparse if center is None else not sparse and center.shape == (d,))
         expect_finite(self.X.data if sparse else self.X)
+        if self.numbers is not None:
+            expect(self.numbers.shape == (n,) and self.numbers.dtype.kind == "i")
+            expect(bool(np.all(np.diff(self.numbers) > 0)) and self.numbers[0] >= 0)
+            expect(int(self.numbers[-1]) < self.n_given)
 
     __getstate__ = field_values  # pickles leave out what is cached
 
 
-def choose_rows(X: Any, labelled: np.ndarray, *, all_rows: bool, seed: int) -> UsedRows:
+def choose_rows(sample: Sample, *, all_rows: bool, seed: int) -> UsedRows:
     """Return the rows to use: all labelled ones, and others without duplicates up to a limit.
 
     ``all_rows`` keeps every row, as a graph of the user requires.
     """
-    n, scaling = X.shape[0], learn_scaling(X)
+    X, labelled = sample.X, sample.targets.index
+    n, scaling = X.shape[0], sample.scaling or learn_scaling(X)
     if all_rows:
-        return UsedRows(X, np.arange(n), np.arange(n), scaling)
-    representative = representative_rows(X, labelled)
-    index = np.flatnonzero(representative == np.arange(n))
-    if len(index) > limits.MOST_ROWS:
-        rng = np.random.default_rng(seed)
+        index = representative = np.arange(n)
+    else:
+        representative = representative_rows(X, labelled)
+        index = np.flatnonzero(representative == np.arange(n))
+    if not all_rows and len(index) > limits.MOST_ROWS:
         others = np.setdiff1d(index, labelled)
-        room = max(limits.MOST_ROWS - len(labelled), 0)
-        index = np.sort(np.append(labelled, rng.choice(others, room, replace=False)))
-    return UsedRows(X, index, representative, scaling)
+        chosen = others[draw_others(len(others), len(labelled), seed)]
+        index = np.sort(np.append(labelled, chosen))
+    return UsedRows(X, index, representative, scaling, sample.numbers, sample.n_given)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ applied to new rows as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ class RowScaling:
         """Return scaled rows, in the precision of X if it holds their squares."""
         if self.center is not None:
             X = X.toarray() if sp.issparse(X) else X
-            X = safe_precision(X if X.dtype.kind == "f" else X.astype(np.float64))
+            X = safe_precision(X if X.dtype.name in _FARTHEST else X.astype(np.float64))
             if largest_value(X) > _LARGEST:
                 X = np.clip(X, -_LARGEST, _LARGEST)
             most, scaled = _FARTHEST[X.dtype.name], X - self.center.astype(X.dtype)
@@ -113,21 +114,44 @@ def learn_scaling(X: Any) -> RowScaling:
     X : ndarray or CSR matrix of shape (n, d)
         All rows.
     """
-    some = X[:: -(-X.shape[0] // _MOST_ROWS)]
-    return _sparse_scaling(X, some) if sp.issparse(X) else _dense_scaling(some)
+    return scaling_of(X[:: scaling_step(X.shape[0])], X.shape[0], lambda: count_documents(X))
 
 
-def _sparse_scaling(X: Any, some: Any) -> RowScaling:
-    n, values = X.shape[0], some.data
+def scaling_step(n: int) -> int:
+    """Return the step from one of the rows that `scaling_of` requires to the next."""
+    return -(-n // _MOST_ROWS)
+
+
+def count_documents(X: Any) -> np.ndarray:
+    """Return the number of rows in which each column has an entry."""
+    return np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
+
+
+def scaling_of(some: Any, n: int, documents: Callable[[], np.ndarray]) -> RowScaling:
+    """Choose the scaling of rows of which some are given.
+
+    Parameters
+    ----------
+    some : ndarray or CSR matrix of shape (m, d)
+        The rows 0, s, 2s, …, with the step s of `scaling_step`.
+    n : int
+        Number of all rows.
+    documents : callable
+        Returns what `count_documents` does of all rows; called for counts alone.
+    """
+    return _sparse_scaling(some, n, documents) if sp.issparse(some) else _dense_scaling(some)
+
+
+def _sparse_scaling(some: Any, n: int, documents: Callable[[], np.ndarray]) -> RowScaling:
+    values = some.data
     counts = len(values) > 0 and values.min() >= 0 and bool(np.all(values == np.rint(values)))
     if counts and values.max() > 1:
-        n_documents = np.bincount(sp.csr_matrix(X).indices, minlength=X.shape[1])
-        return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + n_documents)) + 1.0)
+        return RowScaling("counts", None, np.log((1.0 + n) / (1.0 + documents())) + 1.0)
     squares = np.asarray(some.multiply(some).sum(axis=1)).ravel()
     usual = squares <= _FAR**2 * np.percentile(squares, 90, method="higher")
     if np.mean(usual) >= _MOST_USUAL:
         some, squares = some[usual], squares[usual]
-    largest = np.zeros(X.shape[1])
+    largest = np.zeros(some.shape[1])
     np.maximum.at(largest, some.indices, np.abs(some.data))
     used, signed = largest[largest > 0], len(values) > 0 and values.min() < 0
     most = _MOST_RATIO if signed else _MOST_SPARSE_RATIO

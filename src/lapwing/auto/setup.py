@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.blocks import RowBlocks
 from ..arrays.packing import expect, field_values
 from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
@@ -19,6 +20,7 @@ from ..kernels.functions import resolve_gamma
 from ..plan.default import DefaultPlan
 from . import limits
 from .candidate_settings import GRAPH, MANIFOLD, MARGIN, SELF_TRAINING, SUPERVISED
+from .edges import weigh_edges
 from .graph_family import GraphFamily
 from .labels import Labels
 from .manifold_family import ManifoldFamily
@@ -46,12 +48,15 @@ class Setup:
         Rows in use that are landmarks in any case: those labelled in the first fit.
     seed : int
         Seed of samples, folds and landmarks.
+    n_weighed : int
+        Rows by which the edges of the graph are weighed, about; 0 for those in use.
     """
 
     rows: UsedRows
     graph: KNNGraph
     landmarks: np.ndarray
     seed: int
+    n_weighed: int = 0
 
     @cached_property
     def families(self) -> dict[str, Any]:
@@ -72,13 +77,15 @@ class Setup:
             return self
         rows = self.rows.including(index)
         landmarks = np.searchsorted(rows.index, self.rows.index[self.landmarks])
-        graph = resolve_graph(None, rows.scaled, DEFAULT_GRAPH)
-        return Setup(rows, graph, landmarks, self.seed)
+        graph, n = resolve_graph(None, rows.scaled, DEFAULT_GRAPH), 0
+        if self.n_weighed:
+            graph, n = weigh_edges(graph, rows, RowBlocks.of(rows.X))
+        return Setup(rows, graph, landmarks, self.seed, n)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         n = len(self.rows.index)
-        expect(self.graph.n_samples_ == n and self.seed >= 0)
+        expect(self.graph.n_samples_ == n and self.seed >= 0 and self.n_weighed >= 0)
         expect(self.landmarks.dtype.kind == "i" and self.landmarks.ndim == 1)
         expect(len(self.landmarks) == 0 or 0 <= self.landmarks.min() <= self.landmarks.max() < n)
 

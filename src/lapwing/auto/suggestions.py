@@ -21,6 +21,22 @@ _CONNECTED = 0.9
 _MOST_COMPONENTS, _MOST_ROWS = 20, 30_000
 
 
+def class_doubt(P: np.ndarray) -> np.ndarray:
+    """Return how uncertain a classifier is of rows with these probabilities, from 0 to 1."""
+    P = np.sort(P, axis=1)
+    return 1.0 - (P[:, -1] - P[:, -2])
+
+
+def target_doubt(found: np.ndarray, supervised: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Return how uncertain a regressor is of rows, from 0 to 1.
+
+    It is where supervised and semi-supervised predictions differ, and where no target reaches.
+    """
+    gap = np.abs(found - supervised)
+    gap = gap / max(float(gap.max()), 1e-300)
+    return 0.5 * gap + 0.5 * (~reach)
+
+
 def worth_labelling(
     X: Any, graph: KNNGraph, doubt: np.ndarray, labelled: np.ndarray, n: int
 ) -> np.ndarray:

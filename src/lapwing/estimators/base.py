@@ -27,7 +27,15 @@ from .invariance import units_of
 from .labels import labelled_part
 from .parameters import Check, check_parameters, is_word
 from .row_source import check_blocks, gather, refuse_no_labels
-from .rows import FLOATS, ROW_DTYPE, Rows, check_new_rows, check_rows
+from .rows import (
+    FLOATS,
+    ROW_DTYPE,
+    Rows,
+    RowSource,
+    check_new_rows,
+    check_rows,
+    refuse_blocks,
+)
 from .run import Solution
 from .targets import Targets
 
@@ -112,9 +120,7 @@ class Model(BaseEstimator):
         check_is_fitted(self, "predictor_")
         check_parameters(self)
         if "_source" in vars(self):
-            raise ValueError(
-                "the rows came in blocks, which are not kept: fit again with the new labels"
-            )
+            refuse_blocks()
         rows = self._training_rows()
         return rows, self._relabelled(rows, index, y)
 
@@ -182,8 +188,13 @@ class Model(BaseEstimator):
             return function(predictor.values(X))
 
         like = function(np.zeros((0, self._targets.n_columns)))
-        given = source.labelled, self._given_labels
+        given = self._known_rows(source)
         return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+
+    def _known_rows(self, source: RowSource) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows in blocks that need not be predicted, ascending, and their labels."""
+        assert source.labelled is not None
+        return source.labelled, self._given_labels
 
     @property
     def _of_unlabelled(self) -> Predictor:
@@ -278,7 +289,8 @@ class Model(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_source"}
+        lost = ("_source", "transduction_") if "_source" in state else ()
+        return {name: value for name, value in state.items() if name not in lost}
 
     def to_state(self) -> dict[str, Any]:
         """Return parameters and fitted attributes, for a model file."""

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from ..arrays.blocks import Progress, RowBlocks, join_rows, plain_rows
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.row_collections import Part, RowCollection
-from ..arrays.row_units import Extent, RowUnits, safe_precision
+from ..arrays.row_units import SAME_UNITS, Extent, RowUnits, safe_precision
 from ..messages import ProgressLine
 from ..spaces.kmeans import kmeans_rows
 from .invariance import units_of
@@ -126,7 +126,9 @@ def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
             )
     index, labels = _labels(settings, collection, found, sizes)
     weights, others = _weights(collection, found, index, n)
-    units = units_of(settings, None, reduce(or_, [b.extent for b in found if b.extent is not None]))
+    extent: Extent = reduce(or_, [b.extent for b in found if b.extent is not None])
+    own = getattr(settings, "_scales_columns", False) and extent.low is not None
+    units = SAME_UNITS if own else units_of(settings, None, extent)
     blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units))
     source = RowSource(blocks, max(block.row_size for block in found), index, others)
     names = columns.names if collection.names is None else np.array(collection.names, dtype=object)

@@ -223,6 +223,11 @@ def _is_mapped(X: Any) -> bool:
     return isinstance(X, mmap.mmap)
 
 
+def refuse_blocks() -> NoReturn:
+    """Raise the error for labels that are added to rows in blocks."""
+    raise ValueError("the rows came in blocks, which are not kept: fit again with the new labels")
+
+
 def refuse_zero_weights() -> NoReturn:
     """Raise the error for labelled rows none of which counts."""
     raise ValueError(

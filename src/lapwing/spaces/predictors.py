@@ -168,12 +168,15 @@ class EigenfunctionSeries(Predictor):
         return self.coef.ndim == 2 and len(self.coef) == 1 + len(self.basis.functions)
 
 
+def neighbor_shares(distances: np.ndarray) -> np.ndarray:
+    """Return exp(−2(d² − d_1²)/d_k²) of distances d_1, …, d_k, ascending in each row."""
+    squares = (distances / np.maximum(distances[:, -1:], 1e-150)) ** 2
+    return np.exp(2.0 * (squares[:, :1] - squares))
+
+
 @dataclass(frozen=True, eq=False)
 class NeighborAverage(Predictor):
-    """The mean of the values of the nearest training rows, near ones counting more.
-
-    At distance d, with d_1 and d_k those of the nearest and the farthest neighbour, a row counts
-    exp(−2(d² − d_1²)/d_k²) times its weight.
+    """The mean of the values of the nearest rows, weighted by `neighbor_shares` times weights.
 
     Attributes
     ----------
@@ -207,9 +210,7 @@ class NeighborAverage(Predictor):
         else:
             search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
             distances, index = search.kneighbors(X)
-        farthest = np.maximum(distances[:, -1:], 1e-150)
-        squares = (distances / farthest) ** 2
-        weights = np.exp(2.0 * (squares[:, :1] - squares)) * self.weights[index]
+        weights = neighbor_shares(distances) * self.weights[index]
         weights /= weights.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijc->ic", weights, self.on_rows[index])
 
