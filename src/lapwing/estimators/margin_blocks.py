@@ -25,7 +25,7 @@ from .margin import fit_margin, margin_steps, warn_if_all_labelled, warn_of_one_
 from .margin_changes import BlockChanges, StoredChanges
 from .margin_columns import Columns, count_columns, make_columns
 from .parameters import draw_seed
-from .row_source import unlabelled_values
+from .row_source import with_share_values
 from .rows import Rows, RowSource
 from .run import Solution, held_out_values, run_solver
 from .targets import Targets
@@ -71,17 +71,15 @@ def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
     f = step.function
     predictor, attributes = features.model(f)
     attributes["positive_ratio_"] = columns.positive_ratio
-    if targets.shares is None:
-        attributes["class_offsets_"] = np.zeros(targets.n_columns)
-    return Solution(
+    solution = Solution(
         predictor,
         replace(result, passes=features.rows.passes + (targets.shares is not None)),
         None,
         held_out_values(step, targets.index),
         attributes,
         f.values[targets.index],
-        unlabelled_values(source, targets, predictor, seed),
     )
+    return with_share_values(solution, source, targets, seed)
 
 
 def _fit_gathered(settings: Any, source: RowSource, targets: Targets) -> Solution:
