@@ -11,6 +11,7 @@ from lapwing import (
     NystromLGCClassifier,
     PVMClassifier,
     PVMRegressor,
+    S3VC,
 )
 
 #: One of each kind, by name.
@@ -21,6 +22,7 @@ MODELS = {
     "AnchorGraphClassifier": AnchorGraphClassifier(20, class_shares="labels"),
     "AnchorGraphClassifier lae": AnchorGraphClassifier(20, weights="lae"),
     "EigenfunctionClassifier": EigenfunctionClassifier(class_shares="labels"),
+    "S3VC": S3VC(tol=1e-5),
     "NFIClassifier": NFIClassifier(30, class_prior="equal"),
     "NystromLGCClassifier": NystromLGCClassifier(
         n_landmarks=30, class_prior="equal", class_shares="labels"
