@@ -9,9 +9,9 @@ from hypothesis.extra.numpy import arrays
 
 from lapwing.arrays.duplicates import (
     RowIndex,
-    _hash_rows,
     distinct_rows,
     duplicate_groups,
+    hash_rows,
     representative_rows,
 )
 
@@ -41,8 +41,8 @@ def with_collisions(X):
     """X, and below each row another one with the same hash: a number and zeros."""
     # The hash is a sum of mixed bits times odd factors. The mix leaves 1 as it is, which are the
     # bits of the smallest number above 0, and is undone by itself.
-    factors = [int(h) for h in _hash_rows(np.diag(np.full(COLUMNS, 5e-324)))]
-    mixed = np.array([int(h) * pow(factors[0], -1, 2**64) % 2**64 for h in _hash_rows(X)], "u8")
+    factors = [int(h) for h in hash_rows(np.diag(np.full(COLUMNS, 5e-324)))]
+    mixed = np.array([int(h) * pow(factors[0], -1, 2**64) % 2**64 for h in hash_rows(X)], "u8")
     others = np.zeros_like(X)
     others[:, 0] = (mixed ^ (mixed >> np.uint64(32))).view(float)
     both = np.vstack([X, others])
@@ -53,7 +53,7 @@ def test_collisions_collide():
     X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]])
     both = with_collisions(X)
     assert len(np.unique(both, axis=0)) == 4
-    np.testing.assert_array_equal(_hash_rows(both[:2]), _hash_rows(both[2:]))
+    np.testing.assert_array_equal(hash_rows(both[:2]), hash_rows(both[2:]))
 
 
 # ---------------------------------------------------------------- properties
@@ -168,5 +168,5 @@ def test_rows_are_read_no_further_than_needed():
 
 def test_hashes_of_many_plain_rows_differ():
     rows = np.array(np.meshgrid(*[np.arange(32.0)] * 3)).reshape(3, -1).T
-    assert len(np.unique(_hash_rows(rows))) == 32**3
-    assert _hash_rows(rows).itemsize == 8
+    assert len(np.unique(hash_rows(rows))) == 32**3
+    assert hash_rows(rows).itemsize == 8
