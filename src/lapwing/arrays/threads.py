@@ -136,7 +136,8 @@ def one_thread() -> Iterator[None]:
     before = getattr(_worker, "active", False)
     _worker.active = True
     try:
-        with single_threaded_blas():
+        # The limit of OpenMP, which scikit-learn uses, is that of the calling thread.
+        with single_threaded_blas(), _controller().limit(limits=1, user_api="openmp"):
             yield
     finally:
         _worker.active = before

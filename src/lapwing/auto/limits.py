@@ -2,8 +2,9 @@
 
 #: The most rows that candidates see; the others are predicted.
 MOST_ROWS = 100_000
-#: Rows that weigh the edges of the graph, about; of more rows some are drawn.
-EDGE_ROWS = 1_000_000
+#: Rows that weigh the edges of the graph, about; of more rows some are drawn. As many as the models
+#: see take as long as the graph itself.
+EDGE_ROWS = 100_000
 #: The most labels that are used for the selection, and rows on which fold models are compared.
 SELECTION_LABELS, SAMPLE_ROWS = 400, 500
 #: Labels above which only supervised models are fitted, as explicit functions of few features.

@@ -66,7 +66,7 @@ class SelectionReport:
     rows_used : int
         Rows that the models see, both when they are compared and when those chosen are fitted.
     rows_weighed : int
-        Rows by which the edges of the graph are weighed: all rows, or about a million of more.
+        Rows by which the edges of the graph are weighed: all rows, or about 100 000 of more.
     """
 
     metric: str
