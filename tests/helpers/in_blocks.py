@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 
 from lapwing import (
+    S3VC,
     AnchorGraphClassifier,
     EigenfunctionClassifier,
     NFIClassifier,
     NystromLGCClassifier,
     PVMClassifier,
     PVMRegressor,
-    S3VC,
 )
 
 #: One of each kind, by name.
