@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.blocks import RowBlocks, Sums
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.packing import expect, expect_finite
-from ..estimators.rows import Rows, RowSource
+from ..estimators.rows import Rows, RowSource, other_rows
 from ..estimators.targets import Targets
 from ..graphs import KNNGraph
 from . import limits
@@ -115,10 +115,7 @@ def _sample_numbers(n: int, labelled: np.ndarray, seed: int) -> np.ndarray:
     if n <= limits.MOST_ROWS:
         return np.arange(n)
     chosen = draw_others(n - len(labelled), len(labelled), seed)
-    # The p-th row without a label comes after the labelled rows of which at most p precede it.
-    before = labelled - np.arange(len(labelled))
-    chosen = chosen + np.searchsorted(before, chosen, side="right")
-    return np.sort(np.append(labelled, chosen))
+    return np.sort(np.append(labelled, other_rows(chosen, labelled)))
 
 
 def _targets_among(numbers: np.ndarray, source: RowSource, targets: Targets) -> Targets:

@@ -18,6 +18,7 @@ from ..spaces.features import Landmarks, landmark_features, principal_features, 
 from ..spaces.kmeans import kmeans_landmarks, kmeans_rows
 from ..spaces.prototypes import Similarities
 from .kernel_choice import resolve_local_kernel
+from .rows import other_rows
 from .run import WarmStart
 
 
@@ -85,9 +86,7 @@ def landmark_rows(
     first, n = np.empty(0, dtype=int) if first is None else first, blocks.n_rows
     rng, m = np.random.default_rng(seed), plan.n_points
     drawn = np.sort(rng.choice(n - len(first), m - len(first), replace=False))
-    # Of the rows that are not among the first.
-    drawn += np.searchsorted(first - np.arange(len(first)), drawn, side="right")
-    index = np.concatenate([first, drawn])
+    index = np.concatenate([first, other_rows(drawn, first)])
     spread = np.unique(np.linspace(0, n - 1, min(n, kmeans_rows(m))).astype(int))
     taken = np.union1d(index, spread)
     X = blocks.take(taken)

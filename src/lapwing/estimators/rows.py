@@ -30,6 +30,19 @@ ROW_DTYPE = "numeric"
 _LEAST_WEIGHT = 1e-75
 
 
+def other_rows(positions: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the rows at these positions among the rows that are not in ``first``, ascending.
+
+    Examples
+    --------
+    >>> other_rows(np.array([0, 1, 2]), np.array([1, 3]))
+    array([0, 2, 4])
+    """
+    # The p-th other row comes after those of the first of which at most p others precede it.
+    before = first - np.arange(len(first))
+    return positions + np.searchsorted(before, positions, side="right")
+
+
 @dataclass(frozen=True)
 class RowSource:
     """Training rows that are read several times, in memory or in blocks.
