@@ -19,6 +19,7 @@ from lapwing.arrays.threads import map_blocks
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
+pytest.importorskip("dask.bag")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
@@ -170,6 +171,9 @@ def test_what_is_sent_for_predictions_is_small():
     from distributed.protocol.pickle import dumps
 
     assert len(dumps(fitted._for_prediction())) < 20_000
+    streamed = PVMClassifier(n_prototypes=20).fit([X[:9000], X[9000:]], y)
+    assert streamed.transduction_.shape == (20_000,)  # kept once it was asked for
+    assert len(dumps(streamed._for_prediction())) < 20_000
     assert fitted.transduction_.shape == (20_000,)  # nothing was removed from the model itself
 
 
@@ -201,6 +205,54 @@ def test_errors_name_the_partition():
         model.fit(lazy)
     with pytest.raises(ValueError, match=r"number of columns .* is not known"):
         model.fit(lazy[:, lazy[0] > -np.inf], y)
+
+
+def test_rows_and_labels_must_belong_together():
+    model = PVMClassifier(n_prototypes=20)
+    X, y = data(model)
+    frame = frame_of(X, y)
+    shuffled = frame["label"].sample(frac=1.0, random_state=0)
+    labels = dd.from_pandas(shuffled, npartitions=3, sort=False)
+    with pytest.raises(ValueError, match=r"partition 0: .*different indices|different indices"):
+        model.fit(dd.from_pandas(frame[NAMES], npartitions=3), labels)
+    lazy = da.from_array(X, chunks=(100, -1))
+    for arguments in ((lazy, "label"), (lazy, y, "w")):
+        with pytest.raises(TypeError, match="cannot be the name of a column"):
+            model.fit(*arguments)
+    for wrong in (dask.delayed(X), dask.bag.from_sequence(X.tolist())):
+        with pytest.raises(TypeError, match="pass a Dask array or dataframe"):
+            model.fit(wrong, y)
+    with pytest.raises(TypeError, match=r"dask\.array\.concatenate"):
+        model.fit([lazy, lazy], y)
+
+
+@pytest.mark.parametrize("name", ["PVMClassifier", "EigenfunctionClassifier", "NFIClassifier"])
+def test_partitions_that_change_are_refused(name):
+    X, y = data(MODELS[name])
+    calls = []
+
+    def fewer(part):
+        calls.append(1)
+        return part[: len(part) - len(calls) % 7]
+
+    frame = frame_of(X, y)
+    lazy = dd.from_pandas(frame, npartitions=3).map_partitions(fewer, meta=frame.iloc[:0])
+    with pytest.raises(ValueError, match=r"partition \d was not the same when it was read again"):
+        clone(MODELS[name]).fit(lazy, "label")
+
+
+def test_columns_of_predictions_are_checked_before_anything_is_computed():
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    frame = frame_of(X, y)
+    fitted = clone(model).fit(dd.from_pandas(frame, npartitions=3), "label")
+    other = frame[["d", "a", "label", "c", "b"]].assign(note="text")
+    found = fitted.predict(dd.from_pandas(other, npartitions=2))
+    np.testing.assert_array_equal(found.compute(), fitted.predict(X))
+    with pytest.raises(ValueError, match="has no column 'b'"):
+        fitted.predict(dd.from_pandas(frame[["a", "c", "d"]], npartitions=2))
+    with pytest.raises(ValueError, match="X has 3 features, but PVMClassifier is expecting 4"):
+        fitted.predict(da.from_array(X[:, :3]))
 
 
 # ---------------------------------------------------------------- threads
@@ -250,6 +302,17 @@ def test_an_error_of_a_task_is_raised_soon(cluster):
     with pytest.raises(OSError, match="the disk is gone"):
         PVMClassifier().fit(lazy, y)
     assert time.perf_counter() - started < 20
+
+
+def test_a_timeout_of_a_task_is_its_own_error(cluster):
+    X, y = data(PVMClassifier())
+
+    def silent(block):
+        raise TimeoutError("the store did not answer")
+
+    lazy = da.from_array(X, chunks=(100, -1)).map_blocks(silent, meta=np.zeros((0, 4)))
+    with pytest.raises(TimeoutError, match="the store did not answer"):
+        PVMClassifier().fit(lazy, y)
 
 
 def test_a_pass_has_a_time_limit(cluster):

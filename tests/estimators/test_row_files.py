@@ -141,6 +141,47 @@ def test_labels_of_texts_with_missing_ones(tmp_path):
     np.testing.assert_array_equal(found.transduction_, found.classes_[plain.transduction_])
 
 
+@pytest.mark.parametrize("reverse", [False, True], ids=["first", "last"])
+def test_empty_cells_of_text_files_are_no_class(reverse, tmp_path):
+    """Also if the first rows of the file have no label."""
+    model = MODELS["PVMClassifier"]
+    X, y = data(model, n=1200)
+    order = np.argsort(y < 0, kind="stable")[:: -1 if reverse else 1]
+    X, y = X[order], y[order]
+    words = np.where(y < 0, None, np.array(["x", "y", "z", ""], dtype=object)[y])
+    frame = pd.DataFrame(X, columns=NAMES).assign(label=words)
+    found = clone(model).fit(write(frame, tmp_path / "rows.csv"), "label")
+    assert found.classes_.tolist() == ["x", "y", "z"]
+    numbers = frame.assign(label=np.where(y < 0, None, y))
+    found = clone(model).fit(write(numbers, tmp_path / "numbers.csv"), "label")
+    same_model(found, clone(model).fit(X, y), X)
+
+
+def test_files_are_in_the_order_of_their_numbers(tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    frame = frame_of(X, y)
+    for i in range(12):
+        write(frame[25 * i : 25 * (i + 1)], tmp_path / "parts" / f"{i}.parquet")
+    (tmp_path / "parts" / "README.md").write_text("about these files", encoding="utf-8")
+    plain = clone(model).fit(X, y)
+    same_model(clone(model).fit(tmp_path / "parts", "label"), plain, X)
+    frame.drop(columns="label").to_parquet(tmp_path / "bare.parquet")
+    same_model(clone(model).fit(tmp_path / "bare.parquet", y), plain, X)
+
+
+def test_columns_are_named_once(tmp_path):
+    model = MODELS["PVMClassifier"]
+    frame = frame_of(*data(model))
+    path = write(frame, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="cannot hold labels and weights"):
+        clone(model).fit(path, "label", "label")
+    with pytest.raises(ValueError, match="no column left to learn from"):
+        clone(model).fit(write(frame[["label"]], tmp_path / "labels.parquet"), "label")
+    with pytest.raises(ValueError, match="no column left to learn from"):
+        clone(model).fit(frame[["label"]], "label")
+
+
 def test_estimators_that_need_all_rows_read_files(tmp_path):
     X, y = data(LapRLSClassifier())
     path = write(frame_of(X, y), tmp_path / "rows.parquet")

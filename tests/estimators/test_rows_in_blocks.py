@@ -1,6 +1,7 @@
 """Rows in any form give the model of the same rows in one array: blocks, stored arrays, tables."""
 
 import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,16 @@ from sklearn.base import clone
 
 import lapwing
 from helpers.in_blocks import MODELS, cut, data, same_model
-from lapwing import KNNGraph, LapRLSClassifier, LapSVC, PVMClassifier
+from lapwing import (
+    S3VC,
+    KNNGraph,
+    LapRLSClassifier,
+    LapSVC,
+    PVMClassifier,
+    SemiSupervisedClassifier,
+)
+from lapwing.arrays.blocks import RowBlocks
+from lapwing.arrays.row_collections import Part, RowCollection
 
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -119,8 +129,9 @@ def test_a_model_of_blocks_is_an_ordinary_one(model, tmp_path):
     again = pickle.loads(pickle.dumps(never_asked))
     with pytest.raises(AttributeError, match="not kept: predict these rows"):
         again.transduction_  # noqa: B018
-    with pytest.raises(ValueError, match="fit again with the new labels"):
-        fitted.add_labels([50], y[:1])
+    for one in (fitted, again):
+        with pytest.raises(ValueError, match=r"came in blocks, .* fit again with the new labels"):
+            one.add_labels([50], y[:1])
     # A later fit to rows in memory is as any other.
     same_model(fitted.fit(X, y), clone(model).fit(X, y), X)
     fitted.add_labels([50], y[:1])
@@ -136,6 +147,39 @@ def test_a_failed_fit_changes_nothing(model):
     with pytest.raises(ValueError, match=r"block 1: .*NaN"):
         fitted.fit(cut(broken, [120]), y)
     np.testing.assert_array_equal(fitted.predict(X), before)
+
+
+def test_weights_of_blocks_of_which_some_have_labels():
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    y[150:] = -1
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    parts = [Part(X[:150], y[:150], weights[:150]), Part(X[150:], None, weights[150:])]
+    found = clone(model).fit(RowCollection(RowBlocks(lambda: parts)))
+    same_model(found, clone(model).fit(X, y, weights), X)
+    parts[1] = Part(X[150:])
+    with pytest.raises(ValueError, match="some blocks have weights and others have none"):
+        clone(model).fit(RowCollection(RowBlocks(lambda: parts)))
+    weights[200] = np.nan
+    with pytest.raises(ValueError, match="sample_weight must hold one finite number per row"):
+        clone(model).fit(cut(X, [120]), y, weights)
+
+
+@pytest.mark.parametrize("model", [SemiSupervisedClassifier(), S3VC()], ids=["default", "S3VC"])
+def test_callbacks_are_not_copied(model):
+    class Bar:
+        def __init__(self):
+            self.lock, self.calls = threading.Lock(), 0
+
+        def update(self, *what):
+            self.calls += 1
+
+    X, y = data(model)
+    bar = Bar()
+    fitted = clone(model).set_params().fit(cut(X, [120]), y)
+    fitted.set_params(callback=bar.update).fit(cut(X, [120]), y)
+    assert bar.calls
+    np.testing.assert_array_equal(fitted.predict(cut(X, [50])), fitted.predict(X))
 
 
 def test_estimators_that_need_all_rows_gather_blocks():

@@ -175,17 +175,20 @@ class RowBlocks:
             if self.sizes is not None and (
                 number >= len(self.sizes) or rows.shape[0] != self.sizes[number]
             ):
-                _refuse_change(number)
+                refuse_change(number)
             yield rows
         if self.sizes is not None and number + 1 < len(self.sizes):
-            _refuse_change(number + 1)
+            refuse_change(number + 1)
 
 
-def _refuse_change(number: int) -> None:
+def refuse_change(number: int, unit: str = "block") -> None:
+    """Raise the error for a block that is not that of the first reading."""
+    remedy = "and let a function return a new iterator at each call"
+    if unit == "partition":
+        remedy = "for instance by persist()"
     raise ValueError(
-        f"block {number} was not the same when it was read again, but missing or of another "
-        "length: give the same blocks in every pass, and let a function return a new iterator at "
-        "each call"
+        f"{unit} {number} was not the same when it was read again, but missing or of another "
+        f"length: give the same {unit}s in every pass, {remedy}"
     )
 
 

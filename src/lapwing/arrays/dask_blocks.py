@@ -8,6 +8,7 @@ scheduler that Dask is configured for, and starts none. Only `arrays` may import
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..messages import warn
-from .blocks import RowBlocks, Sums, add_up, join_rows
-from .row_collections import Part, check_columns, is_dask, refuse_column
+from .blocks import RowBlocks, Sums, add_up, join_rows, refuse_change
+from .row_collections import Part, check_columns, is_dask, refuse_column, refuse_names
 from .threads import one_thread, row_blocks
 
 #: Results that are merged at a time.
@@ -34,14 +35,26 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
     Labels and weights that are Dask collections or columns are in the partitions; others are
     returned as they are.
     """
+    if not hasattr(type(X), "ndim"):  # a delayed object seems to have any attribute
+        raise TypeError(
+            f"X is a {type(X).__name__} of Dask: pass a Dask array or dataframe, for instance by "
+            "dask.array.from_delayed or to_dataframe()"
+        )
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, and has {X.ndim} dimensions")
     names, split = None, None
+    if not hasattr(X, "columns"):
+        refuse_names(y, weights, "a Dask array")
     if hasattr(X, "columns"):
         given = [one if isinstance(one, str) else None for one in (y, weights)]
         named = [name for name in given if name is not None]
         check_columns(X.columns, named, "the Dask dataframe")
         columns = [name for name in X.columns if name not in named]
+        if len(set(named)) < len(named) or not columns:
+            raise ValueError(
+                f"{named} name the columns of labels and weights: name two columns, and leave "
+                "others to learn from"
+            )
         _check_types(X._meta[columns])
         names = tuple(columns) if all(isinstance(name, str) for name in columns) else None
         split = columns, *given
@@ -105,6 +118,12 @@ def _aligned(values: Any, X: Any, n_partitions: int) -> list[Any]:
 
 def _part(split: tuple | None, X: Any, y: Any, weights: Any) -> Part:
     """Return a partition; ``split`` are the columns of rows, labels and weights of a table."""
+    for beside in (y, weights):
+        if hasattr(X, "index") and hasattr(beside, "index") and not X.index.equals(beside.index):
+            raise ValueError(
+                "rows and their labels or weights have different indices: give them as columns of "
+                "one dataframe, or as arrays"
+            )
     if split is None:
         return Part(X, y, weights)
     columns, label, weight = split
@@ -142,7 +161,7 @@ class DaskBlocks(RowBlocks):
 
         functions = delayed((start, add, self.convert, merge), traverse=False, pure=False)
         one, join = delayed(_sum_part, pure=False), delayed(_merge_sums, pure=False)
-        level = [one(functions, tile, *part) for part in self.parts]
+        level = [one(functions, tile, at, *part) for at, part in self._numbered]
         while len(level) > 1:
             groups = row_blocks(len(level), _FAN_IN)
             level = [join(level[group], functions) for group in groups]
@@ -171,7 +190,8 @@ class DaskBlocks(RowBlocks):
             if given is not None:
                 here = slice(*np.searchsorted(given[0], ends[number : number + 2]))
                 known = given[0][here] - int(ends[number]), given[1][here]
-            values = one(functions, tile, known, *part)
+            size = None if self.sizes is None or given is None else (number, self.sizes[number])
+            values = one(functions, tile, known, size, *part)
             shape = (sizes[number], *like.shape[1:])
             found.append(da.from_delayed(values, shape, dtype=like.dtype, meta=like))
         return da.concatenate(found, allow_unknown_chunksizes=True)
@@ -180,11 +200,20 @@ class DaskBlocks(RowBlocks):
         """Return the rows with these indices, which must be in ascending order."""
         assert self.sizes is not None
         ends, convert, wanted = np.cumsum([0, *self.sizes]), self.convert, []
-        for number, part in enumerate(self.parts):
+        for number, (at, part) in enumerate(self._numbered):
             here = index[slice(*np.searchsorted(index, ends[number : number + 2]))]
             if len(here) or number == 0:  # the columns of no rows
-                wanted.append((here - ends[number], part))
-        return join_rows(self._each("rows", lambda at, part: convert(part)[at], wanted))
+                wanted.append(((here - ends[number], at), part))
+        return join_rows(
+            self._each("rows", lambda at, part: _of_size(convert(part), at[1])[at[0]], wanted)
+        )
+
+    @property
+    def _numbered(self) -> list[tuple[Any, tuple]]:
+        """Each partition with its number and size, or None while these are not known."""
+        if self.sizes is None:
+            return [(None, part) for part in self.parts]
+        return list(zip(enumerate(self.sizes), self.parts, strict=True))
 
     def _each(
         self, title: str, function: Callable[[Any, Any], Any], wanted: list[tuple[Any, tuple]]
@@ -213,10 +242,17 @@ def _call(function: Callable[[Any, Any], Any], at: Any, *part: Any) -> Any:
         return function(at, _part(*part))
 
 
-def _sum_part(functions: tuple, tile: int, *part: Any) -> Sums:
+def _of_size(rows: Any, at: tuple[int, int] | None) -> Any:
+    """Return rows, or refuse them if they are not as many as in the first pass."""
+    if at is not None and rows.shape[0] != at[1]:
+        refuse_change(at[0], "partition")
+    return rows
+
+
+def _sum_part(functions: tuple, tile: int, at: tuple[int, int] | None, *part: Any) -> Sums:
     start, add, convert, _ = functions
     with one_thread():
-        rows, sums = convert(_part(*part)), start()
+        rows, sums = _of_size(convert(_part(*part)), at), start()
         for inner in row_blocks(rows.shape[0], tile):
             add(sums, rows[inner])
         return sums
@@ -229,10 +265,12 @@ def _merge_sums(parts: list[Sums], functions: tuple) -> Sums:
     return total
 
 
-def _map_part(functions: tuple, tile: int | None, known: Any, *part: Any) -> np.ndarray:
+def _map_part(
+    functions: tuple, tile: int | None, known: Any, at: tuple[int, int] | None, *part: Any
+) -> np.ndarray:
     function, convert, like = functions
     with one_thread():
-        rows = convert(_part(*part))
+        rows = _of_size(convert(_part(*part)), at)
         n = rows.shape[0]
         tiles = [] if n == 0 else [slice(None)] if tile is None else row_blocks(n, tile)
         parts = [function(rows if tile is None else rows[inner]) for inner in tiles]
@@ -270,10 +308,14 @@ def _compute(title: str, result: Any, n_partitions: int) -> Any:
     lost = CancelledError, FutureCancelledError, KilledWorker, CommClosedError
     limit = dask.config.get("lapwing.timeout", _TIMEOUT)
     for attempt in range(1, _ATTEMPTS + 1):
-        future = client.compute(result)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # points, sent once
+            future = client.compute(result)
         try:
             return future.result(timeout=parse_timedelta(limit))
         except TimeoutError:
+            if future.status == "error":  # of a task
+                raise
             raise TimeoutError(
                 f"the pass {title!r} over {n_partitions} partitions has not ended after {limit}: "
                 "look at the dashboard of Dask for what its workers wait for, or allow more time, "

@@ -5,6 +5,7 @@ pyarrow is imported inside functions. Must not know how files are put together t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,11 +33,12 @@ _Read = Callable[[list[str], int], Iterator[Any]]
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text files are read: encoding, whether all cells stay texts, most bytes of a row."""
+    """How text files are read: encoding, which cells stay texts (or all), most bytes of a row."""
 
     encoding: str = "utf-8"
     texts: bool = False
     longest_row: int = LONGEST_ROW
+    as_text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,18 @@ def file_format(path: Path) -> str | None:
 
 
 def open_folder(folder: Path, options: TextOptions) -> list[FilePart]:
-    """Open the files of a folder and of those within it, sorted by name."""
-    paths = sorted(
+    """Open the files of a folder and of those within it, sorted by name, 2 before 10.
+
+    Files of formats that are not known are ignored beside others.
+    """
+    paths = [
         path
         for path in folder.rglob("*")
         if path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    )
+    ]
+    paths = [path for path in paths if file_format(path) is not None] or paths
+    paths.sort(key=lambda path: _natural(str(path.relative_to(folder))))
     if not paths:
         raise ValueError(f"the folder {folder} contains no files: give one with {_KNOWN} files")
     parts = open_paths(paths, options)
@@ -116,6 +123,12 @@ def open_folder(folder: Path, options: TextOptions) -> list[FilePart]:
         )
         for path, part, own in zip(paths, parts, constants, strict=True)
     ]
+
+
+def _natural(name: str) -> list[tuple[bool, int | str]]:
+    """Return a key by which numbers in names are ordered as numbers, as Dask does."""
+    words = re.split(r"(\d+)", name)
+    return [(word.isdigit(), int(word) if word.isdigit() else word) for word in words]
 
 
 def _partition(folder: Path) -> dict[str, str | None]:
@@ -233,7 +246,10 @@ def _text_parts(paths: list[Path], options: TextOptions) -> list[FilePart]:
             cells = zip(*rows, strict=True) if rows else [()] * len(file.names)
             texts = dict(zip(file.names, cells, strict=True))
             numbers = {
-                name for name in texts if _numbers(pa.array(texts[name], "string")) is not None
+                name
+                for name in texts
+                if name not in options.as_text
+                and _numbers(pa.array(texts[name], "string")) is not None
             }
         types = [pa.float64() if name in numbers else pa.string() for name in file.names]
         schema = pa.schema(list(zip(file.names, types, strict=True)))

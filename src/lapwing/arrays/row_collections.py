@@ -7,7 +7,7 @@ collection holds these as well. Knows neither models nor what labels mean.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .blocks import RowBlocks
+from .file_parts import TextOptions
 from .files import is_table_files, open_files
+from .text_files import as_float64, known_texts
 
 #: Memory of a block of a stored array.
 _BLOCK_BYTES = 32_000_000
@@ -96,15 +98,18 @@ def open_rows(
         Labels and weights of the rows: arrays, names of columns, or Dask collections with the
         partitions of X.
     only : sequence of str, optional
-        Columns of files that are read, in this order; by default all.
+        Columns of files and Dask dataframes that are read, in this order; by default all.
     without : sequence of str
         Columns that are left out where they exist.
     """
     if isinstance(X, RowCollection):
-        return X
+        return X if y is None and weights is None else replace(X, y=y, weights=weights)
     if is_dask(X):
         from .dask_blocks import dask_parts
 
+        if only is not None and hasattr(X, "columns"):
+            check_columns(X.columns, only, "the Dask dataframe")
+            X = X[list(only)]
         X = without_columns(X, without)
         return RowCollection(*dask_parts(X, y, weights), unit="partition")
     if is_dask(y) or is_dask(weights):
@@ -115,10 +120,10 @@ def open_rows(
     if is_table_files(X):
         return _table_rows(X, y, weights, only, without)
     if callable(X) or _is_block_list(X):
-        _refuse_names(y, weights, "blocks")
+        refuse_names(y, weights, "blocks")
         return RowCollection(RowBlocks(partial(_read_blocks, X)), None, y, weights)
     if _is_stored_array(X):
-        _refuse_names(y, weights, "an array")
+        refuse_names(y, weights, "an array")
         return RowCollection(RowBlocks(partial(_read_slices, X)), None, y, weights)
     if isinstance(X, (str, Path)):
         raise ValueError(
@@ -135,7 +140,7 @@ def open_rows(
 
 def without_columns(X: Any, names: Sequence[str]) -> Any:
     """Return a table without these columns; anything else as it is."""
-    columns = list(getattr(X, "columns", ()))
+    columns = list(getattr(X, "columns", ())) if names else []
     kept = [name for name in columns if name not in names]
     return X if len(kept) == len(columns) else X[kept]
 
@@ -146,13 +151,16 @@ def split_columns(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
     if not names:
         return X, y, weights
     if not hasattr(X, "columns"):
-        _refuse_names(y, weights, f"of type {type(X).__name__}")
+        refuse_names(y, weights, f"of type {type(X).__name__}")
     check_columns(X.columns, names, "X")
+    if len(set(names)) == len(X.columns):
+        raise ValueError(f"X has no column left to learn from besides {names}")
     beside = [X[one] if isinstance(one, str) else one for one in (y, weights)]
     return without_columns(X, names), *beside
 
 
-def _refuse_names(y: Any, weights: Any, what: str) -> None:
+def refuse_names(y: Any, weights: Any, what: str) -> None:
+    """Refuse names of columns where rows have none."""
     for name in (y, weights):
         if isinstance(name, str):
             raise TypeError(
@@ -175,6 +183,10 @@ def _is_pair(block: Any) -> bool:
 def _is_block_list(X: Any) -> bool:
     if not isinstance(X, (list, tuple)) or len(X) == 0:
         return False
+    if any(is_dask(block) for block in X):
+        raise TypeError(
+            "X is a list of Dask collections: join them, for instance by dask.array.concatenate"
+        )
     return all(_is_2d(block[0] if _is_pair(block) else block) for block in X)
 
 
@@ -188,6 +200,8 @@ def _read_blocks(blocks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Iterato
         )
     for number, block in enumerate(found):
         part = Part(*block) if _is_pair(block) else Part(block)
+        if isinstance(block, Part):
+            part = block
         if not _is_2d(part.X):
             raise TypeError(
                 f"block {number} must hold rows as an array, sparse matrix or table, or be a pair "
@@ -223,12 +237,16 @@ def _table_rows(
     source: Any, y: Any, weights: Any, only: Sequence[str] | None, without: Sequence[str]
 ) -> RowCollection:
     """Return the rows of files, whose columns must hold numbers."""
-    files = open_files(source)
     given = [name for name in (y, weights) if isinstance(name, str)]
+    files = open_files(source, TextOptions(as_text=(y,) if isinstance(y, str) else ()))
+    if len(set(given)) < len(given):
+        raise ValueError(f"column {y!r} cannot hold labels and weights: name two columns")
     wanted = files.columns if only is None else only
     check_columns(files.columns, [*given, *wanted], files.name)
     left_out = {*given, *without}
     names = tuple(name for name in wanted if name not in left_out)
+    if not names:
+        raise ValueError(f"{files.name} has no column left to learn from besides {given}")
     _check_numbers(files, names)
     columns, weighted = [*names, *given], isinstance(weights, str)
 
@@ -272,11 +290,15 @@ def refuse_column(name: Any, found: Any, source: str) -> None:
 def _labels(column: Any, from_text: bool) -> np.ndarray:
     """Return labels, missing ones as None or NaN; whole numbers stay whole where some are missing.
 
-    In text files all numbers are floats at first.
+    Cells of text files are texts, which may all be numbers.
     """
     import pyarrow as pa
 
-    if from_text and pa.types.is_floating(column.type):
+    if from_text:
+        column = known_texts(column)
+        numbers = as_float64(column)
+        column = column if numbers is None else numbers
+    if pa.types.is_floating(column.type) and from_text:
         try:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:  # fractions

@@ -18,14 +18,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.packing import expect
-from ..arrays.row_collections import open_rows, split_columns, without_columns
+from ..arrays.row_collections import is_dask, open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
 from ..messages import warn
 from ..solvers.driver import SolverResult
 from ..spaces.predictors import Predictor
 from .invariance import units_of
 from .labels import labelled_part
-from .parameters import Check, check_parameters, is_word
+from .parameters import Check, check_parameters, is_word, without_objects
 from .row_source import check_blocks, gather, refuse_no_labels
 from .rows import (
     FLOATS,
@@ -119,7 +119,7 @@ class Model(BaseEstimator):
         """Return the training rows and their targets with new ones, after a check of both."""
         check_is_fitted(self, "predictor_")
         check_parameters(self)
-        if "_source" in vars(self):
+        if getattr(self, "_from_blocks", False):
             refuse_blocks()
         rows = self._training_rows()
         return rows, self._relabelled(rows, index, y)
@@ -131,6 +131,7 @@ class Model(BaseEstimator):
             raise TypeError(
                 "score takes rows in memory, and X is not: compare predict(X) with the labels"
             )
+        X, y, sample_weight = split_columns(X, y, sample_weight)
         rows, known, kept = labelled_part(X, y, self.unlabeled, sample_weight=sample_weight)
         if len(known) < len(y):
             warn(
@@ -152,6 +153,7 @@ class Model(BaseEstimator):
         check_is_fitted(self, "predictor_")
         beside = getattr(self, "_beside", ())
         only = getattr(self, "feature_names_in_", None)
+        self._check_width(X)
         collection = open_rows(X, only=only, without=beside)
         if collection is None:
             return function(self._values(without_columns(X, beside)))
@@ -166,11 +168,19 @@ class Model(BaseEstimator):
         blocks = replace(collection.blocks, convert=attrgetter("X"))
         return blocks.map("predictions", of_block, None, like=like)
 
+    def _check_width(self, X: Any) -> None:
+        """Refuse a Dask array with other columns now, and not when it is computed."""
+        width = X.shape[1] if is_dask(X) and getattr(X, "ndim", 0) == 2 else self.n_features_in_
+        if not hasattr(X, "columns") and width != self.n_features_in_ and width == width:
+            raise ValueError(
+                f"X has {width} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
     def _for_prediction(self) -> Self:
         """Return a copy with what predictions need alone, to be sent to workers."""
-        model = object.__new__(type(self))
-        left_out = set(self._fitted) - _OF_PREDICTIONS
-        model.__dict__ |= {name: one for name, one in vars(self).items() if name not in left_out}
+        model = without_objects(self)
+        model.__dict__ |= {n: one for n, one in vars(self).items() if n in _OF_PREDICTIONS}
         return model
 
     @cached_property

@@ -291,3 +291,16 @@ def draw_seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     return int(check_random_state(random_state).randint(2**31))
+
+
+def without_objects(settings: Any) -> Any:
+    """Return an estimator, not fitted, without parameters that workers need not have.
+
+    A callback may refer to what cannot be copied, and a graph may be large.
+    """
+    model = object.__new__(type(settings))
+    model.__dict__ |= {**settings.get_params(deep=False)}
+    for name in ("callback", "graph"):
+        if name in vars(model):
+            setattr(model, name, None)
+    return model

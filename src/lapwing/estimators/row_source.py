@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import is_classifier
 
 from ..arrays.blocks import Progress, RowBlocks, join_rows, plain_rows
 from ..arrays.memory import memory_budget, require_memory
@@ -23,6 +23,7 @@ from ..messages import ProgressLine
 from ..spaces.kmeans import kmeans_rows
 from .invariance import units_of
 from .labels import labelled_rows
+from .parameters import without_objects
 from .rows import ROW_DTYPE, Rows, RowSource, check_rows
 from .run import Solution
 from .targets import Targets
@@ -30,7 +31,10 @@ from .targets import Targets
 #: Rows from which offsets of class shares are computed: the standard error of a share is 0.2 %.
 _SHARE_ROWS = 100_000
 #: Estimators that fit at a cost linear in the rows, for messages.
-_LINEAR = "PVMClassifier, PVMRegressor, AnchorGraphClassifier, NFIClassifier"
+_LINEAR = {
+    True: "PVMClassifier, AnchorGraphClassifier, linear S3VC, SemiSupervisedClassifier",
+    False: "PVMRegressor, SemiSupervisedRegressor",
+}
 
 
 def source_of(settings: Any, rows: Rows) -> RowSource:
@@ -80,9 +84,10 @@ def with_share_values(
     n, labelled = source.blocks.n_rows, source.labelled
     if labelled is None:
         labelled = np.flatnonzero(targets.labelled)
-    index = np.arange(n)
     if n > _SHARE_ROWS:
         index = np.sort(np.random.default_rng(seed).choice(n, _SHARE_ROWS, replace=False))
+    else:
+        index = np.arange(n)
     unlabelled = np.setdiff1d(index, labelled)
     index = unlabelled if len(unlabelled) else index
     values = solution.values
@@ -111,7 +116,7 @@ class CheckedBlocks:
 def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
     """Read and check all blocks once; return their rows and labels."""
     blocks, unit = replace(collection.blocks, progress=_progress(settings)), collection.unit
-    inspect = _Inspection(clone(settings, safe=False), unit, None)
+    inspect = _Inspection(without_objects(settings), unit)
     found: list[_Block] = blocks.each(f"reading the {unit}s", inspect)
     sizes = tuple(block.n_rows for block in found)
     n = sum(sizes)
@@ -141,19 +146,19 @@ def gather(settings: Any, collection: RowCollection) -> tuple[Any, np.ndarray | 
 
     For estimators that need all rows in memory.
     """
-    name = type(settings).__name__
+    name, linear = type(settings).__name__, _LINEAR[is_classifier(settings)]
     if collection.unit == "partition":
         raise TypeError(
             f"{name} needs all rows in memory, and X is a Dask collection: pass X.compute() if it "
             f"fits there, {settings._for_blocks}or use an estimator whose cost is linear in the "
-            f"rows ({_LINEAR})"
+            f"rows ({linear})"
         )
     budget, size = memory_budget(getattr(settings, "memory_limit", None)), 0
     parts: list[Part] = []
     for part in collection.blocks.read():
         rows = plain_rows(part.X)
         size += rows.data.nbytes + rows.indices.nbytes if sp.issparse(rows) else rows.nbytes
-        advice = f"use fewer rows, or an estimator that does not need all of them ({_LINEAR})"
+        advice = f"use fewer rows, or an estimator that does not need all of them ({linear})"
         require_memory(2 * size, budget, f"reading the rows for {name}", advice)
         parts.append(Part(rows, part.y, part.weights))
         if len(parts) == 1 and collection.names is None:
@@ -230,27 +235,34 @@ class _Inspection:
     settings : object
         An estimator, not fitted.
     unit : str
-        What messages call a block.
+        What messages call a block. Partitions, which threads may check in any order, have the same
+        columns.
     first : Rows or None
         Columns of the first block.
     """
 
     settings: Any
     unit: str
-    first: Rows | None
+    first: Rows | None = None
 
     def __call__(self, number: int, part: Part) -> _Block:
         try:
             return self._inspected(part)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.unit} {number}: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self.unit} {number}: {error}") from error
+        except Exception as error:
+            error.add_note(f"while {self.unit} {number} was checked")
+            raise
 
     def _inspected(self, part: Part) -> _Block:
         settings, first = self.settings, self.first
         if first is None:
-            columns = check_rows(settings, part.X, least=0, dtype=ROW_DTYPE)
-            X, self.first = columns.X, replace(columns, X=None)
+            found = check_rows(settings, part.X, least=0, dtype=ROW_DTYPE)
+            X, columns = found.X, replace(found, X=None)
+            self.first = columns if self.unit == "block" else None
         else:
+            columns = first
             X = first.check_like(settings, part.X, least=0, dtype=ROW_DTYPE)
         n, index, labels = X.shape[0], None, None
         if part.y is not None:
@@ -259,15 +271,13 @@ class _Inspection:
                 raise ValueError(f"X has {n} rows and y has {len(values)}")
             index = np.flatnonzero(labelled)
             labels = values[index]
-        weights = None if part.weights is None else np.asarray(part.weights)
-        if weights is not None and weights.shape != (n,):
-            raise ValueError(f"X has {n} rows and sample_weight has {weights.shape}")
+        weights, others = None, None
+        if part.weights is not None:
+            weights = _checked_weights(part.weights, n)
+            others = _range(weights, np.empty(0, dtype=int) if index is None else index)
+            weights = weights if index is None else weights[index]
         extent = Extent.of(X) if n else None
-        others = None
-        if index is not None and weights is not None:
-            weights, others = weights[index], _range(weights, index)
-        assert self.first is not None
-        return _Block(n, self.first, extent, _row_size(X), index, labels, weights, others)
+        return _Block(n, columns, extent, _row_size(X), index, labels, weights, others)
 
 
 def _labels(
@@ -309,21 +319,32 @@ def _weights(
     collection: RowCollection, found: list[_Block], index: np.ndarray, n: int
 ) -> tuple[np.ndarray | None, tuple[float, float]]:
     """Return the weights of the labelled rows, and the range of those of the other rows."""
-    inside = [block.weights for block in found if block.weights is not None]
-    if inside:
-        weights = np.concatenate(inside)  # of labelled rows, or of all if y is not in the blocks
+    with_labels = [block for block in found if block.labels is not None]
+    if all(block.weights is None for block in found):
+        if collection.weights is None:
+            return None, (1.0, 1.0)
+        weights = _checked_weights(collection.weights, n)
+    elif any(block.weights is None for block in found):
+        raise ValueError("some blocks have weights and others have none: give all of them weights")
+    elif with_labels:
         ranges = np.array([block.others for block in found if block.others is not None])
-        if len(weights) == len(index) and len(ranges):
-            return weights, (float(ranges[:, 0].min()), float(ranges[:, 1].max()))
-    elif collection.weights is None:
-        return None, (1.0, 1.0)
+        ends = (float(ranges[:, 0].min()), float(ranges[:, 1].max())) if len(ranges) else (1.0, 1.0)
+        return np.concatenate([block.weights for block in with_labels]), ends
     else:
-        weights = np.asarray(collection.weights)
-        if weights.shape != (n,):
-            raise ValueError(f"X has {n} rows and sample_weight has shape {weights.shape}")
-    if len(weights) == len(index):
-        return weights, (1.0, 1.0)
+        weights = np.concatenate([block.weights for block in found])
     return weights[index], _range(weights, index) or (1.0, 1.0)
+
+
+def _checked_weights(weights: Any, n: int) -> np.ndarray:
+    """Return weights of all rows, labelled or not."""
+    weights = np.asarray(weights)
+    if weights.shape != (n,):
+        raise ValueError(f"X has {n} rows and sample_weight has shape {weights.shape}")
+    if weights.dtype.kind not in "biuf" or not np.isfinite(weights).all():
+        raise ValueError("sample_weight must hold one finite number per row")
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative")
+    return weights
 
 
 def _range(weights: np.ndarray, index: np.ndarray) -> tuple[float, float] | None:

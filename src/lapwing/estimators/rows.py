@@ -112,7 +112,7 @@ class Rows:
         named = {} if self.names is None else {"feature_names_in_": self.names}
         units = {} if self.units.identical else {"_units": self.units}
         beside = {"_beside": self.beside} if self.beside else {}
-        source = {} if self.source is None else {"_source": self.source}
+        source = {} if self.source is None else {"_source": self.source, "_from_blocks": True}
         return {"n_features_in_": self.n_features, **named, **units, **beside, **source}
 
     def in_units(self, units: RowUnits, *, in_tiles: bool = False) -> Rows:
