@@ -128,8 +128,8 @@ def write(folder, n):
         if first == 0:
             for code in range(CLASSES):
                 label[np.flatnonzero(truth == code)[:LABELS]] = code
-        columns = [*X.astype(np.float32).T, label, truth]
-        table = pa.table(columns, names=[*names, "label", "truth"])
+        table = pa.table([*X.astype(np.float32).T, label], names=[*names, "label"])
+        np.save(files[-1].with_suffix(".npy"), truth)
         parquet.write_table(table, files[-1], row_group_size=GROUP_ROWS)
     return files
 
@@ -139,21 +139,18 @@ def write(folder, n):
 
 def fit(options):
     """Fit and predict in this process."""
-    from pyarrow import parquet
-
     from lapwing import PVMClassifier
 
     given = json.load(sys.stdin)
-    folder = rows_without_truth(given["files"])
     model = PVMClassifier(n_prototypes=given["prototypes"])
     started = time.perf_counter()
-    model.fit(folder, "label")
+    model.fit(given["files"], "label")
     seconds = time.perf_counter() - started
     peak = peak_memory()
     started, wrong, n = time.perf_counter(), 0, 0
     for file in given["files"]:
         found = model.predict(file)
-        truth = parquet.read_table(file, columns=["truth"]).column(0).to_numpy()
+        truth = np.load(Path(file).with_suffix(".npy"))
         wrong, n = wrong + int((found != truth).sum()), n + len(truth)
     prediction = time.perf_counter() - started
     return {
@@ -162,14 +159,6 @@ def fit(options):
         "prediction": prediction,
         "error": 100.0 * wrong / n,
     }
-
-
-def rows_without_truth(files):
-    """Return the rows as a dataset of pyarrow without the column that says the classes."""
-    from pyarrow import dataset
-
-    whole = dataset.dataset(files)
-    return whole.replace_schema(whole.schema.remove(whole.schema.get_field_index("truth")))
 
 
 def read(options):
@@ -235,7 +224,7 @@ def dask(options):
         ) as made,
         Client(made) as client,
     ):
-        frame = dd.read_parquet(given["files"]).drop(columns="truth")
+        frame = dd.read_parquet(given["files"])
         frame = frame.repartition(npartitions=given["parts"]).persist()
         frame.map_partitions(len).compute()
         PVMClassifier(n_prototypes=10).fit(frame, "label")  # modules are loaded

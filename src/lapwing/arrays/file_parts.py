@@ -296,8 +296,12 @@ def dataset_part(source: Any) -> FilePart:
 
     if isinstance(source, pa.Table):
         source = dataset.dataset(source)
-    # By default dozens of batches of many files are read ahead.
-    slow = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+    # By default dozens of batches of many files are read ahead, and groups of rows as a whole.
+    slow: dict[str, Any] = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+    if isinstance(getattr(source, "format", None), dataset.ParquetFileFormat):
+        slow["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(
+            pre_buffer=False, use_buffered_stream=True, buffer_size=_BUFFER
+        )
 
     def read(columns: list[str], rows: int) -> Iterator[Any]:
         yield from source.to_batches(columns=columns, batch_size=rows, **slow)
