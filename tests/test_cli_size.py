@@ -114,7 +114,7 @@ def test_blocks_give_the_same_model(rows, tmp_path, capsys, in_blocks, target):
     changing = {"model", "seconds", "notes", "report", "in_blocks", "balanced_accuracy", "recall"}
     first, second = ({k: v for k, v in r.items() if k not in changing} for r in results)
     assert first == second
-    assert "is read in blocks" in results[1]["notes"][-1]
+    assert "was read in blocks" in results[1]["notes"][-1]
     stored, other = (load_table_model(tmp_path / name) for name in "mb")
     assert stored.encoder.names == other.encoder.names
     assert stored.encoder.feature_names == other.encoder.feature_names
@@ -236,6 +236,64 @@ def test_names_that_do_not_fit_are_refused(tmp_path, capsys, in_blocks):
     code, _, err = run(capsys, "suggest", tmp_path / "d")
     assert code == 1
     assert "is damaged" in err
+
+
+# ---------------------------------------------------------------- workers of Dask
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("target", ["label", "amount"])
+def test_workers_give_the_same_model(rows, cluster, tmp_path, capsys, target, monkeypatch):
+    """Those of a running scheduler, which is not closed."""
+    monkeypatch.setattr(training, "_BLOCK_ENTRIES", 8_000)
+    first = fit(capsys, rows, tmp_path / "m", target=target)
+    options = ["--scheduler", cluster.scheduler_address]
+    second = fit(capsys, rows, tmp_path / "b", *options, target=target)
+    assert [first["in_blocks"], second["in_blocks"]] == [False, True]
+    assert first["report"]["rows_used"] == second["report"]["rows_used"]
+    stored, other = (load_table_model(tmp_path / name) for name in "mb")
+    assert other.ids == [stored.ids[i] for i in view_rows(other.model).numbers]
+    new = np.random.default_rng(1).normal(size=(50, stored.encoder.n_features))
+    function = "decision_function" if target == "label" else "predict"
+    values = [getattr(one.model, function)(new) for one in (stored, other)]
+    np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-6)
+    assert cluster.status.name == "running"
+    code, out, _ = run(capsys, "suggest", tmp_path / "b", "--n", 3, "--json")
+    assert (code, len(json.loads(out)["rows"])) == (0, 3)
+
+
+def test_local_workers_end_with_the_command(tmp_path, capsys):
+    distributed = pytest.importorskip("distributed")
+    rows = write_folder(tmp_path / "rows", mixed(), "parquet")
+    result = fit(capsys, rows, tmp_path / "m", "--workers", 1, "--method", "supervised")
+    assert result["in_blocks"]
+    assert "--workers" not in lapwing.load(tmp_path / "m").extra_["command"]
+    with pytest.raises(ValueError, match="No"):
+        distributed.get_client(timeout=1)
+
+
+def test_workers_that_cannot_be_used(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("distributed")
+    np.savez(tmp_path / "t.npz", X=np.eye(4), y=[0, 1, 5, 5])
+    command = ["fit", tmp_path / "t.npz", "--out", tmp_path / "m"]
+    code, _, err = run(capsys, *command, "--workers", 1)
+    assert (code, "leave out --workers" in err) == (1, True)
+    monkeypatch.setattr("lapwing.arrays.cluster._TIMEOUT", 0.2)
+    code, _, err = run(capsys, *command, "--scheduler", "tcp://127.0.0.1:9")
+    assert (code, "no scheduler of Dask answers at tcp://127.0.0.1:9" in err) == (1, True)
+    with pytest.raises(SystemExit):
+        run(capsys, *command, "--scheduler", "tcp://127.0.0.1:9", "--workers", 1)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    code, _, err = run(capsys, *command, "--workers", 1)
+    assert (code, 'pip install "lapwing[dask]"' in err) == (1, True)
 
 
 # ---------------------------------------------------------------- predict

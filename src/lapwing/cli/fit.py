@@ -7,12 +7,14 @@ import shlex
 import time
 import warnings
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays.archive import plain
+from ..arrays.cluster import dask_cluster
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor, view_rows
 from .options import add_json, add_reading, class_shares, names, whole_number
 from .output import check_out, csv_text, print_json
@@ -77,6 +79,20 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--drop", type=names, metavar="A,B", help="columns that are left out")
     add_reading(parser)
+    cluster = parser.add_mutually_exclusive_group()
+    cluster.add_argument(
+        "--workers",
+        type=whole_number(1),
+        metavar="N",
+        help="read the rows with N processes of Dask: they encode and check the rows, draw the "
+        "sample and weigh its graph; one process learns the encoding and fits the models",
+    )
+    cluster.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="the same with the workers of a running scheduler of Dask, such as tcp://host:8786, "
+        "which must see the files by the same path",
+    )
     parser.add_argument("--seed", type=whole_number(0), help="seed of everything random (0)")
     add_json(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
@@ -87,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the table, fit the model, save it and report on it; return the exit code."""
     started = time.perf_counter()
     check_out(arguments.out, arguments.data)
-    with progress(arguments.quiet) as show:
+    with _cluster(arguments), progress(arguments.quiet) as show:
         passes = PassProgress(show)
         data = read_training_rows(arguments, passes)
         model, messages = fit_model(data, arguments, passes.stage)
@@ -126,6 +142,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif not arguments.quiet:
         _print_result(result, model, _are_unbalanced(data.known))
     return 0
+
+
+def _cluster(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    if arguments.workers is None and arguments.scheduler is None:
+        return nullcontext()
+    return dask_cluster(arguments.workers, arguments.scheduler)
 
 
 def row_names(data: TrainingRows, model: Any) -> list[str] | None:
@@ -191,8 +213,8 @@ def _notes(data: TrainingRows, names: list[str] | None, decimal: str | None) -> 
         notes.append(f"column {data.encoder.id!r} gives several rows the same name")
     if data.in_blocks:
         notes.append(
-            "the table is read in blocks, several times: --memory-limit would not allow all rows "
-            "in memory"
+            "the table was read in blocks, several times, because it is large for --memory-limit "
+            "or workers read it"
         )
     return notes
 

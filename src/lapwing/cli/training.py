@@ -12,10 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dask_blocks import distributed_rows
 from ..arrays.memory import memory_budget
 from ..auto.limits import MOST_ROWS
 from ..estimators.labels import may_be_classes
-from ..tables import TableEncoder, TableReader, fit_encoder, is_matrix_file, open_table, read_table
+from ..tables import (
+    EncodedParts,
+    TableEncoder,
+    TableReader,
+    fit_encoder,
+    is_matrix_file,
+    open_table,
+    read_table,
+)
 from .passes import PassProgress
 
 #: Whole numbers are quantities if more than _MANY_VALUES of them differ, or if more than
@@ -28,6 +37,8 @@ _COPIES = 4
 _AT_ONCE = MOST_ROWS
 #: Most entries of a block, if it is dense.
 _BLOCK_ENTRIES = 4_000_000
+#: Rows that a worker reads at a time, about, if they are sparse.
+_PART_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -88,12 +99,18 @@ def read_training_rows(arguments: argparse.Namespace, passes: PassProgress) -> T
         "drop": arguments.drop,
         "decimal": arguments.decimal,
     }
+    distributed = arguments.workers is not None or arguments.scheduler is not None
     if not is_matrix_file(arguments.data, arguments.encoding):
         reader = _open(arguments, reading)
         n, size = reader.expected_size()
-        if _is_large(n, size, memory_budget(arguments.memory_limit)):
+        if distributed or _is_large(n, size, memory_budget(arguments.memory_limit)):
             passes.n_rows = n
             return _rows_in_blocks(arguments, reader, passes)
+    elif distributed:
+        raise ValueError(
+            f"{arguments.data.name} contains a matrix, which is read at once: leave out --workers "
+            "and --scheduler"
+        )
     return _rows_at_once(arguments, reading)
 
 
@@ -158,10 +175,15 @@ def _rows_in_blocks(
     def names(rows: np.ndarray | None) -> list[str]:
         return _names(encoder, again, passes, rows)
 
+    X: Any = blocks
+    if arguments.workers is not None or arguments.scheduler is not None:
+        source = str(arguments.data.resolve())
+        parts = EncodedParts(source, arguments.encoding, encoder, most or _PART_ROWS)
+        X = distributed_rows(parts, range(len(parts)))
     decimal = None if not isinstance(reader.decimal, str) else reader.decimal
     source = reader.files.name
     return TrainingRows(
-        source, n_rows, encoder, known, task, decimal, blocks, None, names, in_blocks=True
+        source, n_rows, encoder, known, task, decimal, X, None, names, in_blocks=True
     )
 
 

@@ -7,10 +7,12 @@ layer knows files and cells; it must not know how a model is fitted, nor how any
 
 from .encode import TableEncoder
 from .fit import fit_encoder
+from .parts import EncodedParts
 from .read import TableReader, is_matrix_file, open_table, read_table
 from .table import Table
 
 __all__ = [
+    "EncodedParts",
     "Table",
     "TableEncoder",
     "TableReader",
