@@ -259,7 +259,7 @@ def test_errors_of_the_system_have_no_number(folder, capsys, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "t.csv")
 
-    monkeypatch.setattr("lapwing.cli.predict.read_table", lambda *_, **__: refuse())
+    monkeypatch.setattr("lapwing.cli.predict.open_table", lambda *_, **__: refuse())
     code, _, err = run(capsys, "predict", folder / "m", folder / "t.csv")
     assert (code, err) == (1, "lapwing predict: error: t.csv: Permission denied\n")
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 import lapwing
-from lapwing.cli import fit, main, terminal
+from lapwing.cli import fit, main, terminal, training
 from lapwing.cli.options import names
 from lapwing.tables import read_table
 
@@ -235,8 +235,8 @@ def test_regression(tmp_path, capsys):
     ],
 )
 def test_task_is_chosen_by_the_targets(labels, task):
-    assert fit.choose_task(labels, "auto").name == task
-    assert fit.choose_task(labels, "classification").name == "classification"
+    assert training.choose_task(labels, "auto").name == task
+    assert training.choose_task(labels, "classification").name == "classification"
 
 
 @pytest.mark.parametrize(("n_classes", "end"), [(10, "8, 9\n"), (11, "8, 9 …\n")])
@@ -259,7 +259,7 @@ def test_warnings_that_the_report_repeats_are_left_out(monkeypatch):
             warnings.warn("not for users", DeprecationWarning, stacklevel=1)
 
     monkeypatch.setattr(fit, "SemiSupervisedRegressor", Model)
-    data, arguments = Mock(task=fit.Task("regression", "")), Mock(quiet=True)
+    data, arguments = Mock(task=training.Task("regression", "")), Mock(quiet=True)
     assert fit.fit_model(data, arguments)[1] == ["said once"]
 
 

@@ -9,7 +9,7 @@ scheduler that Dask is configured for, and starts none. Only `arrays` may import
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,14 @@ import numpy as np
 
 from ..messages import warn
 from .blocks import RowBlocks, Sums, add_up, join_rows, refuse_change
-from .row_collections import Part, check_columns, is_dask, refuse_column, refuse_names
+from .row_collections import (
+    Part,
+    RowCollection,
+    check_columns,
+    is_dask,
+    refuse_column,
+    refuse_names,
+)
 from .threads import one_thread, row_blocks
 
 #: Results that are merged at a time.
@@ -69,6 +76,23 @@ def dask_parts(X: Any, y: Any, weights: Any) -> tuple[DaskBlocks, tuple[str, ...
     return DaskBlocks(_no_reading, n_rows, sizes=sizes, parts=parts), names, y, weights
 
 
+def distributed_rows(read: Callable[[Any], Part], keys: Sequence[Any]) -> RowCollection:
+    """Return rows that workers read: ``read(key)`` is a block, for each of the keys.
+
+    The function is sent once, and must not depend on this process.
+    """
+    from dask import delayed
+
+    shipped, one = delayed(read, traverse=False, pure=False), delayed(_read_part, pure=False)
+    parts = tuple((one(shipped, key),) for key in keys)
+    return RowCollection(DaskBlocks(_no_reading, parts=parts), unit="partition")
+
+
+def _read_part(read: Callable[[Any], Part], key: Any) -> Part:
+    with one_thread():
+        return read(key)
+
+
 def _no_reading() -> list[Any]:
     raise RuntimeError("partitions of a Dask collection are not read in this process")
 
@@ -116,8 +140,13 @@ def _aligned(values: Any, X: Any, n_partitions: int) -> list[Any]:
     return found
 
 
-def _part(split: tuple | None, X: Any, y: Any, weights: Any) -> Part:
-    """Return a partition; ``split`` are the columns of rows, labels and weights of a table."""
+def _part(split: Any, X: Any = None, y: Any = None, weights: Any = None) -> Part:
+    """Return a partition; ``split`` are the columns of rows, labels and weights of a table.
+
+    A part that was read as such is returned as it is.
+    """
+    if isinstance(split, Part):
+        return split
     for beside in (y, weights):
         if hasattr(X, "index") and hasattr(beside, "index") and not X.index.equals(beside.index):
             raise ValueError(

@@ -61,6 +61,8 @@ class FilePart:
         An estimate of the number of rows where it is not known.
     line_of : callable, optional
         For text files, returns the line on which a row ends.
+    split : callable, optional
+        Returns the file in parts of at most so many rows, or of one row group.
     """
 
     name: str
@@ -70,6 +72,7 @@ class FilePart:
     constants: dict[str, str | None] = field(default_factory=dict)
     n_expected: int = 0
     line_of: Callable[[int], int] | None = None
+    split: Callable[[int], list[FilePart]] | None = None
 
 
 def check_names(names: Sequence[str], source: str) -> None:
@@ -188,13 +191,36 @@ def explained(name: str) -> Iterator[None]:
 def _parquet_part(path: Path) -> FilePart:
     from pyarrow import parquet
 
-    def read(columns: list[str], rows: int) -> Iterator[Any]:
-        # Without a buffer whole column chunks are read at once; `dataset.to_batches` keeps many.
-        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            yield from _validated(file.iter_batches(rows, columns=columns, use_threads=False))
-
     with parquet.ParquetFile(path) as file:
-        return FilePart(path.name, file.schema_arrow, file.metadata.num_rows, read)
+        schema, stored = file.schema_arrow, file.metadata
+        sizes = [stored.row_group(i).num_rows for i in range(stored.num_row_groups)]
+
+    def part(groups: list[int]) -> FilePart:
+        def read(columns: list[str], rows: int) -> Iterator[Any]:
+            # Without a buffer whole column chunks are read at once; `to_batches` keeps many.
+            with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+                found = file.iter_batches(rows, groups, columns=columns, use_threads=False)
+                yield from _validated(found)
+
+        return FilePart(path.name, schema, sum(sizes[i] for i in groups), read)
+
+    def split(rows: int) -> list[FilePart]:
+        return [part(groups) for groups in _joined_groups(sizes, rows)]
+
+    return replace(part(list(range(len(sizes)))), split=split)
+
+
+def _joined_groups(sizes: list[int], rows: int) -> list[list[int]]:
+    """Return row groups in order, joined up to a number of rows."""
+    found: list[list[int]] = []
+    n = 0
+    for group, size in enumerate(sizes):
+        if not found or n + size > rows:
+            found.append([])
+            n = 0
+        found[-1].append(group)
+        n += size
+    return found or [[]]
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,18 @@ class TableFiles:
     def is_text(self) -> bool:
         """Whether the files are text files."""
         return self._parts[0].line_of is not None
+
+    def split(self, rows: int) -> list[TableFiles]:
+        """Return the table in parts that can be read apart, in order.
+
+        A part is a file, or row groups of a Parquet file of about this many rows. Places of rows
+        are counted from the start of their part.
+        """
+        parts: list[FilePart] = []
+        for part in self._parts:
+            own = [part] if part.split is None else part.split(rows)
+            parts += [replace(one, name=part.name, constants=part.constants) for one in own]
+        return [replace(self, n_rows=part.n_rows, _parts=(part,)) for part in parts]
 
     def batches(self, columns: Sequence[str] | None = None, rows: int = 65_536) -> Iterator[Any]:
         """Yield the rows from the start, in the order of the files.

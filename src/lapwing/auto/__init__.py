@@ -5,6 +5,7 @@ from .arrival import LastSelection
 from .classifier import SemiSupervisedClassifier
 from .regressor import SemiSupervisedRegressor
 from .report import SelectionReport
+from .row_view import RowView, view_rows
 from .rows import ScaledInput, UsedRows
 from .sample import SampleResult
 from .scaling import RowScaling
@@ -24,4 +25,4 @@ register(
     UsedRows,
 )
 
-__all__ = ["SemiSupervisedClassifier", "SemiSupervisedRegressor"]
+__all__ = ["RowView", "SemiSupervisedClassifier", "SemiSupervisedRegressor", "view_rows"]

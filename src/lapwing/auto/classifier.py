@@ -242,6 +242,7 @@ class SemiSupervisedClassifier(Classifier):
             expect(self.label_distributions_.shape == shape)
             expect_finite(self.label_distributions_)
         else:
-            codes = self._sample.found
-            expect(codes.dtype.kind == "i" and codes.min() >= 0)
-            expect(codes.max() < len(self.classes_))
+            expect(self._sample.confidence is not None)
+            for codes in (self._sample.found, self._sample.supervised):
+                expect(codes.dtype.kind == "i" and codes.min() >= 0)
+                expect(codes.max() < len(self.classes_))

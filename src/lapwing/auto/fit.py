@@ -186,22 +186,25 @@ def _usual_temperature(values: np.ndarray, blend: Blend, targets: Targets) -> fl
 def _of_sample(solution: Solution, rows: UsedRows, targets: Targets) -> Solution:
     """Return a solution for rows in blocks, of which a sample was fitted.
 
-    Attributes with an entry per row would be those of the sample; what `suggest` and
-    `transduction_` need of them is kept.
+    Attributes with an entry per row would be those of the sample; what `suggest`, `transduction_`
+    and `view_rows` need of them is kept.
     """
     assert rows.numbers is not None and solution.values is not None
     attributes, values = dict(solution.attributes), solution.values
+    supervised, reach = attributes["supervised_transduction_"], attributes["label_reach_"]
+    confidence = None
     if targets.classes is None:
         found = np.where(targets.labelled, targets.given, values[:, 0])
-        supervised, reach = attributes["supervised_transduction_"], attributes["label_reach_"]
         doubt = target_doubt(found, supervised, reach)
     else:
         codes = decisions(values + attributes["class_offsets_"]).astype(int)
         found = np.where(targets.labelled, targets.given, codes)
-        doubt = class_doubt(attributes["label_distributions_"])
+        supervised = np.searchsorted(targets.classes, supervised).astype(found.dtype)
+        P = attributes["label_distributions_"]
+        doubt, confidence = class_doubt(P), P.max(axis=1)
     for name in (*OF_ALL_ROWS, "X_fit_", "_last_selection"):
         attributes.pop(name, None)
-    attributes["_sample"] = SampleResult(found, doubt)
+    attributes["_sample"] = SampleResult(found, supervised, doubt, reach, confidence)
     attributes["labelled_"] = rows.numbers[targets.index]
     return replace(solution, values=None, of_labelled=values[targets.index], attributes=attributes)
 

@@ -59,20 +59,32 @@ class SampleResult:
 
     Attributes
     ----------
-    found : ndarray of shape (s,)
-        Class codes or quantities, given or predicted.
+    found, supervised : ndarray of shape (s,)
+        Class codes or quantities, given or predicted, and those of the best supervised candidate.
     doubt : ndarray of shape (s,)
         How uncertain the model is of each row, from 0 to 1.
+    reach : ndarray of bool, shape (s,)
+        Whether a label can reach the row through the graph.
+    confidence : ndarray of shape (s,), or None
+        The largest probability of a class; None for quantities.
     """
 
     found: np.ndarray
+    supervised: np.ndarray
     doubt: np.ndarray
+    reach: np.ndarray
+    confidence: np.ndarray | None = None
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
-        expect(self.found.ndim == 1 and self.found.shape == self.doubt.shape)
-        expect(self.found.dtype.kind in "if")
-        expect_finite(self.doubt, self.found if self.found.dtype.kind == "f" else None)
+        shape, confidence = self.found.shape, self.confidence
+        expect(len(shape) == 1 and self.found.dtype.kind in "if")
+        expect(self.supervised.shape == self.doubt.shape == self.reach.shape == shape)
+        expect(self.supervised.dtype == self.found.dtype and self.reach.dtype == bool)
+        expect(confidence is None or confidence.shape == shape)
+        expect_finite(self.doubt, confidence)
+        if self.found.dtype.kind == "f":
+            expect_finite(self.found, self.supervised)
 
 
 def draw_others(n: int, n_labelled: int, seed: int) -> np.ndarray:

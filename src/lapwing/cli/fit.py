@@ -7,19 +7,20 @@ import shlex
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays.archive import plain
-from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
-from ..estimators.labels import may_be_classes
-from ..tables import Table, TableEncoder, fit_encoder, read_table
+from ..arrays.cluster import dask_cluster
+from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor, view_rows
 from .options import add_json, add_reading, class_shares, names, whole_number
 from .output import check_out, csv_text, print_json
-from .terminal import print_summary, progress
+from .passes import PassProgress
+from .terminal import Show, print_summary, progress
+from .training import TrainingRows, read_training_rows
 
 #: Options that decide what is learnt, with their defaults.
 _DEFAULTS: dict[str, Any] = {
@@ -37,9 +38,6 @@ _DEFAULTS: dict[str, Any] = {
     "categorical_columns": [],
     "drop": [],
 }
-#: Whole numbers are quantities if more than _MANY_VALUES of them differ, or if more than
-#: _SOME_VALUES of them and more than this share of the labels do.
-_MANY_VALUES, _SOME_VALUES, _SHARE = 50, 20, 1 / 3
 #: Classes are unbalanced if one has more than this many times the labels of another.
 _UNBALANCED = 2
 
@@ -81,47 +79,44 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--drop", type=names, metavar="A,B", help="columns that are left out")
     add_reading(parser)
+    cluster = parser.add_mutually_exclusive_group()
+    cluster.add_argument(
+        "--workers",
+        type=whole_number(1),
+        metavar="N",
+        help="read the rows with N processes of Dask: they encode and check the rows, draw the "
+        "sample and weigh its graph; one process learns the encoding and fits the models",
+    )
+    cluster.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="the same with the workers of a running scheduler of Dask, such as tcp://host:8786, "
+        "which must see the files by the same path",
+    )
     parser.add_argument("--seed", type=whole_number(0), help="seed of everything random (0)")
     add_json(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(run=run, **_DEFAULTS)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What is learnt, classification or regression, and why."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class TrainingTable:
-    """A table, encoded for a fit."""
-
-    table: Table
-    encoder: TableEncoder
-    ids: list[str]
-    labels: np.ndarray
-    n_labelled: int
-    task: Task
-    X: Any
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Read the table, fit the model, save it and report on it; return the exit code."""
     started = time.perf_counter()
     check_out(arguments.out, arguments.data)
-    data = read_training_table(arguments)
-    model, messages = fit_model(data, arguments)
+    with _cluster(arguments), progress(arguments.quiet) as show:
+        passes = PassProgress(show)
+        data = read_training_rows(arguments, passes)
+        model, messages = fit_model(data, arguments, passes.stage)
+        names = row_names(data, model)
     extra = {
         "encoder": data.encoder.to_dict(),
         "target": data.encoder.target,
         "id": data.encoder.id,
-        "ids": data.ids,
-        "source": data.table.source,
+        "ids": names,
+        "source": data.source,
         "task": data.task.name,
-        "labelled": data.n_labelled,
+        "rows": data.n_rows,
+        "labelled": len(data.known),
         "command": command_line(arguments),
     }
     model.save(arguments.out, extra=extra)
@@ -129,116 +124,48 @@ def run(arguments: argparse.Namespace) -> int:
         "command": "fit",
         "model": str(arguments.out),
         "data": str(arguments.data),
-        "rows": data.table.n_rows,
-        "labelled": data.n_labelled,
-        "unlabelled": data.table.n_rows - data.n_labelled,
-        "features": data.X.shape[1],
+        "rows": data.n_rows,
+        "labelled": len(data.known),
+        "unlabelled": data.n_rows - len(data.known),
+        "in_blocks": data.in_blocks,
+        "features": data.encoder.n_features,
         "task": data.task.name,
         "task_reason": data.task.reason,
         "classes": plain(getattr(model, "classes_", None)),
         **_held_out_recall(model),
         "seconds": round(time.perf_counter() - started, 3),
-        "notes": [*_notes(data, arguments.decimal), *messages],
+        "notes": [*_notes(data, names, arguments.decimal), *messages],
         "report": model.report_.to_dict(),
     }
     if arguments.json:
         print_json(result)
     elif not arguments.quiet:
-        _print_result(result, model, _are_unbalanced(data.labels))
+        _print_result(result, model, _are_unbalanced(data.known))
     return 0
 
 
-def read_training_table(arguments: argparse.Namespace) -> TrainingTable:
-    """Read and encode the table; raise a ValueError if nothing can be learnt from it."""
-    target, id, texts = arguments.target, arguments.id, arguments.text_columns
-    categories = arguments.categorical_columns
-    for option, name in (("--target", target), ("--id", id)):
-        if name is not None and name in arguments.drop:
-            raise ValueError(f"{option} {name} is also in --drop: name a column in one of them")
-    table = read_table(
-        arguments.data,
-        memory_limit=arguments.memory_limit,
-        encoding=arguments.encoding,
-        as_text=[target, id, *texts, *categories],
-        drop=arguments.drop,
-        decimal=arguments.decimal,
-    )
-    encoder = fit_encoder(
-        table,
-        target=target,
-        id=id,
-        text_columns=texts,
-        categorical_columns=categories,
-        unlabeled=arguments.unlabeled,
-    )
-    labels = encoder.target_of(table)
-    known = [label for label in labels if label is not None]
-    task = choose_task(known, arguments.task)
-    if task.name == "regression" and arguments.class_shares is not None:
-        raise ValueError(
-            f"--class-shares is for classes, and this is a regression ({task.reason}): leave it "
-            "out, or pass --task classification"
-        )
-    check_labels(known, task.name, encoder.target or "y", table.n_rows)
-    ids, X = encoder.ids_of(table), encoder.transform(table)
-    return TrainingTable(table, encoder, ids, labels, len(known), task, X)
+def _cluster(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    if arguments.workers is None and arguments.scheduler is None:
+        return nullcontext()
+    return dask_cluster(arguments.workers, arguments.scheduler)
 
 
-def choose_task(known: list[Any], requested: str) -> Task:
-    """Return whether the known labels are classes or quantities.
-
-    By default labels are quantities if some are fractions, or if they are whole numbers of which
-    too many differ for classes. The limit is higher than that of `look_like_classes`, which
-    decides on folds only: one label of each class must be enough for a classification.
-    """
-    values, n_values = np.array(known), len(set(known))
-    are_texts = values.dtype.kind == "U"
-    if requested == "regression" and are_texts:
-        raise ValueError(
-            f"--task regression needs numbers as targets, and there is {known[0]!r}: leave the "
-            "targets of such rows empty, or use --task classification"
-        )
-    if requested != "auto":
-        return Task(requested, "as requested")
-    if are_texts:
-        return Task("classification", "the targets are texts")
-    if not may_be_classes(values):
-        return Task("regression", "the targets are numbers with fractions")
-    rarely_repeat = n_values > _SOME_VALUES and n_values > _SHARE * len(known)
-    if rarely_repeat or n_values > _MANY_VALUES:
-        return Task("regression", f"the targets are {n_values} different numbers")
-    return Task("classification", f"the targets are {n_values} different whole numbers")
+def row_names(data: TrainingRows, model: Any) -> list[str] | None:
+    """Return the names of the rows that the model knows; None if they are numbers of blocks."""
+    if not data.in_blocks:
+        return data.names(None)
+    return None if data.encoder.id is None else data.names(view_rows(model).numbers)
 
 
-def check_labels(known: list[Any], task: str, target: str, n_rows: int) -> None:
-    """Raise a ValueError if nothing can be learnt from the known labels."""
-    if not known:
-        raise ValueError(
-            f"no row has a label in {target!r}: label some rows of each class, and leave the cells "
-            "of the others empty"
-        )
-    if len(set(known)) == 1:
-        what = "class" if task == "classification" else "value"
-        raise ValueError(
-            f"all {len(known)} labelled rows have the label {known[0]!r}, and nothing can be "
-            f"learnt from one {what}: label rows of another"
-        )
-    # One label per class is enough where other rows are left to belong to the classes.
-    if task == "classification" and len(set(known)) == len(known) > n_rows / 2:
-        raise ValueError(
-            f"each of the {len(known)} labelled rows has a label of its own in {target!r}, as if "
-            "it named the rows: give the column of the classes as --target, and that of the names "
-            "as --id"
-        )
-
-
-def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, list[str]]:
+def fit_model(
+    data: TrainingRows, arguments: argparse.Namespace, callback: Show | None = None
+) -> tuple[Any, list[str]]:
     """Return the fitted model, and its warnings that its report does not repeat."""
-    with progress(arguments.quiet) as callback, warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model: Any = SemiSupervisedRegressor()
         if data.task.name == "classification":
-            shares = shares_by_class(arguments.class_shares, data.labels)
+            shares = shares_by_class(arguments.class_shares, data.known)
             model = SemiSupervisedClassifier(unlabeled=None, class_shares=shares)
         model.set_params(
             method=arguments.method,
@@ -246,18 +173,18 @@ def fit_model(data: TrainingTable, arguments: argparse.Namespace) -> tuple[Any, 
             memory_limit=arguments.memory_limit,
             callback=callback,
         )
-        model.fit(data.X, data.labels)
+        model.fit(data.X, data.y)
     messages = dict.fromkeys(
         str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
     )
     return model, [message for message in messages if message not in model.report_.warnings]
 
 
-def shares_by_class(shares: str | dict[str, float] | None, labels: np.ndarray) -> Any:
+def shares_by_class(shares: str | dict[str, float] | None, known: list[Any]) -> Any:
     """Return the shares with the classes as the table has them: 1 for the text "1"."""
     if not isinstance(shares, dict):
         return shares
-    classes = {str(label): label for label in labels if label is not None}
+    classes = {str(label): label for label in known}
     return {classes.get(name, name): share for name, share in shares.items()}
 
 
@@ -275,15 +202,20 @@ def command_line(arguments: argparse.Namespace) -> str:
     return shlex.join([*words, "--out", str(arguments.out)])
 
 
-def _notes(data: TrainingTable, decimal: str | None) -> list[str]:
+def _notes(data: TrainingRows, names: list[str] | None, decimal: str | None) -> list[str]:
     """Return what the user should know about the table."""
     notes = list(data.encoder.notes)
-    if data.table.decimal != decimal:
+    if data.decimal != decimal:
         notes.append("commas are read as decimal marks: pass --decimal . if points are")
-    if data.n_labelled == data.table.n_rows:
+    if len(data.known) == data.n_rows:
         notes.append("all rows have a label: there are no unlabelled rows to learn from")
-    if len(set(data.ids)) < len(data.ids):
+    if names is not None and len(set(names)) < len(names):
         notes.append(f"column {data.encoder.id!r} gives several rows the same name")
+    if data.in_blocks:
+        notes.append(
+            "the table was read in blocks, several times, because it is large for --memory-limit "
+            "or workers read it"
+        )
     return notes
 
 
@@ -303,8 +235,8 @@ def _held_out_recall(model: Any) -> dict[str, Any]:
     return {"recall": recall, "balanced_accuracy": balanced}
 
 
-def _are_unbalanced(labels: np.ndarray) -> bool:
-    counts = Counter(label for label in labels if label is not None).values()
+def _are_unbalanced(known: list[Any]) -> bool:
+    counts = Counter(known).values()
     return max(counts) > _UNBALANCED * min(counts)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor
+from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor, view_rows
 from ..persistence import load
 from ..tables import TableEncoder
 
@@ -21,18 +21,19 @@ class TableModel:
         The fitted model.
     encoder : TableEncoder
         The conversion of tables to rows of features.
-    ids : list of str
-        Names of the training rows.
+    ids : list of str or None
+        Names of the training rows that `view_rows` returns; None for their numbers.
     source : str
         Name of the training file.
-    n_labelled : int
-        Number of labelled training rows.
+    n_rows, n_labelled : int
+        Number of training rows, and of labelled ones.
     """
 
     model: Any
     encoder: TableEncoder
-    ids: list[str]
+    ids: list[str] | None
     source: str
+    n_rows: int
     n_labelled: int
 
 
@@ -54,15 +55,21 @@ def load_table_model(path: Path) -> TableModel:
         )
     encoder = TableEncoder.from_dict(extra["encoder"])
     ids, source, n_labelled = (extra.get(key) for key in ("ids", "source", "labelled"))
+    view = view_rows(model)
     if not (
-        isinstance(ids, list)
-        and len(ids) == len(model.transduction_)
+        _are_names(ids, len(view.found), in_blocks=view.numbers is not None)
         and encoder.n_features == model.n_features_in_
-        and all(isinstance(name, str) for name in ids)
         and isinstance(source, str)
         and isinstance(n_labelled, int)
     ):
         raise ValueError(
             f"{path} is damaged: its table does not fit its model. Fit the model again"
         )
-    return TableModel(model, encoder, ids, source, n_labelled)
+    return TableModel(model, encoder, ids, source, model.report_.rows, n_labelled)
+
+
+def _are_names(ids: Any, n: int, in_blocks: bool) -> bool:
+    """Return whether these are names of n rows; rows in blocks may have none."""
+    if ids is None:
+        return in_blocks
+    return isinstance(ids, list) and len(ids) == n and all(isinstance(name, str) for name in ids)

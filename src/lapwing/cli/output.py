@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,12 @@ def check_out(path: Path, *inputs: Path, option: str = "--out") -> None:
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV; None becomes an empty cell."""
+    return _csv_lines(chain([header], rows))
+
+
+def _csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     lines = _Lines()
-    writer = csv.writer(lines)
-    writer.writerow(header)
-    writer.writerows(rows)
+    csv.writer(lines).writerows(rows)
     return "".join(lines)
 
 
@@ -75,7 +78,12 @@ def safe_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     >>> safe_csv(["id", "prediction"], [["-7", "=1+2"], ["-x", -0.5]])
     "id,prediction\n-7,'=1+2\n'-x,-0.5\n"
     """
-    return csv_text(map(_inert, header), (map(_inert, row) for row in rows))
+    return safe_csv_lines(chain([header], rows))
+
+
+def safe_csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as lines of CSV without a header; see `safe_csv`."""
+    return _csv_lines(map(_inert, row) for row in rows)
 
 
 def _inert(cell: Any) -> Any:

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from ..arrays.archive import plain
 from ..arrays.atomic import write_text
+from ..auto import view_rows
 from .models import TableModel, load_table_model
 from .options import add_json, whole_number
 from .output import check_out, print_json, safe_csv, text_table
@@ -21,7 +22,8 @@ def add_command(commands: Any) -> None:
         "suggest",
         help="list the training rows to label next",
         description="Lists the unlabelled rows of the training file whose labels would improve "
-        "the model most, the most useful first.",
+        "the model most, the most useful first. Of a table that was read in blocks, they are "
+        "among the rows that the model was fitted to.",
     )
     parser.add_argument("model", type=Path, help="a model file of `lapwing fit`")
     parser.add_argument("--n", type=whole_number(1), default=20, help="number of rows (20)")
@@ -37,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     stored = load_table_model(arguments.model)
     if arguments.out is not None and arguments.out.exists():
         _check_not_source(arguments.out, stored.source)
-    n_unlabelled = len(stored.ids) - stored.n_labelled
+    n_unlabelled = stored.n_rows - stored.n_labelled
     if n_unlabelled < 1:
         raise ValueError(
             f"all rows of {stored.source} are labelled: add unlabelled rows and fit again"
@@ -73,12 +75,13 @@ def _check_not_source(out: Path, source: str) -> None:
 
 def suggestions(stored: TableModel, n: int) -> list[dict[str, Any]]:
     """Return the rows to label, with the predictions of the model."""
-    model, found = stored.model, []
-    for row in model.suggest(n).tolist():
-        entry: dict[str, Any] = {"row": row + 1, "prediction": plain(model.transduction_[row])}
-        if stored.encoder.id is not None:
-            entry = {stored.encoder.id: stored.ids[row], **entry}
+    model, view, found = stored.model, view_rows(stored.model), []
+    rows = model.suggest(n)
+    for row, at in zip(rows.tolist(), view.positions(rows).tolist(), strict=True):
+        entry: dict[str, Any] = {"row": row + 1, "prediction": plain(view.found[at])}
+        if stored.encoder.id is not None and stored.ids is not None:
+            entry = {stored.encoder.id: stored.ids[at], **entry}
         if is_classifier(model):
-            entry["confidence"] = round(float(model.label_distributions_[row].max()), 4)
+            entry["confidence"] = round(float(view.confidence[at]), 4)
         found.append(entry)
     return found

@@ -16,15 +16,28 @@ _BAR = 30
 def progress(quiet: bool = False) -> Iterator[Show]:
     """Yield a ``callback`` for an estimator that shows the progress on the error stream.
 
-    It draws a bar on a terminal, prints a line for each stage elsewhere, and nothing if `quiet`.
+    It draws a bar on a terminal, prints a line at the start of each stage elsewhere, and nothing if
+    `quiet`.
     """
     if quiet:
         yield lambda stage, share: None
     elif not sys.stderr.isatty():
-        yield lambda stage, share: print(f"{100 * share:3.0f} %  {stage}", file=sys.stderr)
+        yield _line_printer()
     else:
         with _rich_bar() if _has_rich() else _plain_bar() as show:
             yield show
+
+
+def _line_printer() -> Show:
+    last = None
+
+    def show(stage: str, share: float) -> None:
+        nonlocal last
+        if stage != last:
+            print(f"{100 * share:3.0f} %  {stage}", file=sys.stderr)
+        last = stage
+
+    return show
 
 
 def _has_rich() -> bool:

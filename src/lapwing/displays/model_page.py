@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..auto import view_rows
 from ..auto.report_words import settings_text
 from .canvas import PALETTE
 from .model_words import facts, number, snippet, verdict
@@ -44,7 +45,8 @@ def make_page(
     title : str
         Heading of the page.
     ids : sequence of str, optional
-        Names of the training rows; by default they are numbered from 1.
+        Names of the training rows, of rows in blocks of those that `view_rows` returns; by default
+        they are numbered from 1.
     source : str, optional
         Name of the file that the rows came from.
 
@@ -57,7 +59,7 @@ def make_page(
     report = plain(model.report_.to_dict(), longest=2000)
     rows = _read_rows(model, ids)
     unlabelled = int((~rows.labelled).sum())
-    suggested = np.asarray(model.suggest(min(_LIST, unlabelled)) if unlabelled else [], dtype=int)
+    suggested = rows.positions(model.suggest(min(_LIST, unlabelled)) if unlabelled else [])
     changes, changed = _changes(rows)
     unreached = np.flatnonzero(~rows.reach)
     classes = rows.classes
@@ -78,7 +80,7 @@ def make_page(
     }
     parts = {
         "TITLE": html.escape(title),
-        "FACTS": html.escape(facts(report, classes, source)),
+        "FACTS": html.escape(facts(report, classes, source) + _part_text(rows, report["rows"])),
         "DATA": script_json(data),
     }
     return fill_template("model_page.html", parts)
@@ -86,9 +88,13 @@ def make_page(
 
 @dataclass(frozen=True)
 class _Rows:
-    """The predictions for each training row, as class codes; -1 stands for no class."""
+    """The predictions for each training row, as class codes; -1 stands for no class.
+
+    Of rows in blocks they are those that were read, whose indices are ``numbers``.
+    """
 
     names: Sequence[str] | None
+    numbers: np.ndarray | None
     classes: list[Any] | None
     labelled: np.ndarray
     answer: np.ndarray
@@ -101,6 +107,11 @@ class _Rows:
         """Digits that show how the predictions of a regressor differ."""
         return digits_to_show(self.answer) if self.classes is None else 3
 
+    def positions(self, rows: Any) -> np.ndarray:
+        """Return where rows are among these, given their indices among all rows."""
+        rows = np.asarray(rows, dtype=int)
+        return rows if self.numbers is None else np.searchsorted(self.numbers, rows)
+
     def table(self, index: np.ndarray) -> dict[str, list[Any]]:
         """Return the columns of the rows with these indices, for JSON."""
         predictions = self.answer[index], self.supervised[index]
@@ -109,9 +120,10 @@ class _Rows:
         answer, supervised = (
             digits(p, n_digits) if regression else p.tolist() for p in predictions
         )
-        names = index + 1 if self.names is None else [self.names[i] for i in index]
+        rows = index if self.numbers is None else self.numbers[index]
+        names = rows + 1 if self.names is None else [self.names[i] for i in index]
         return {
-            "row": index.tolist(),
+            "row": rows.tolist(),
             "name": [shorten(name, _NAME) for name in names],
             "answer": answer,
             "supervised": supervised,
@@ -122,22 +134,25 @@ class _Rows:
 
 
 def _read_rows(model: Any, ids: Sequence[str] | None) -> _Rows:
-    answer = np.asarray(model.transduction_)
-    n = len(answer)
+    view = view_rows(model)
+    n, answer, supervised = len(view.found), view.found, view.supervised
     if ids is not None and len(ids) != n:
         raise ValueError(f"ids must name each of the {n} training rows, got {len(ids)} names")
-    labelled = np.zeros(n, dtype=bool)
-    labelled[np.asarray(model.labelled_, dtype=int)] = True
-    supervised = np.asarray(model.supervised_transduction_)
-    confidence = np.full(n, np.nan)
     classes = getattr(model, "classes_", None)
     if classes is not None:
         classes = np.asarray(classes).tolist()
         answer, supervised = _class_codes(answer, classes), _class_codes(supervised, classes)
-        confidence = np.asarray(model.label_distributions_, dtype=float).max(axis=1)
-    reach = np.asarray(model.label_reach_, dtype=bool)
     names = None if ids is None else list(ids)
-    return _Rows(names, classes, labelled, answer, supervised, confidence, reach)
+    parts = view.labelled, answer, supervised, view.confidence, view.reach
+    return _Rows(names, view.numbers, classes, *parts)
+
+
+def _part_text(rows: _Rows, n: int) -> str:
+    """Return a sentence about a sample, or nothing if the page is about all rows."""
+    shown = len(rows.answer)
+    if shown == n:
+        return ""
+    return f" Lists, counts and the map are about the {shown:,} rows that the model was fitted to."
 
 
 def _class_codes(values: np.ndarray, classes: list[Any]) -> np.ndarray:

@@ -7,7 +7,17 @@ layer knows files and cells; it must not know how a model is fitted, nor how any
 
 from .encode import TableEncoder
 from .fit import fit_encoder
-from .read import TableReader, open_table, read_table
+from .parts import EncodedParts
+from .read import TableReader, is_matrix_file, open_table, read_table
 from .table import Table
 
-__all__ = ["Table", "TableEncoder", "TableReader", "fit_encoder", "open_table", "read_table"]
+__all__ = [
+    "EncodedParts",
+    "Table",
+    "TableEncoder",
+    "TableReader",
+    "fit_encoder",
+    "is_matrix_file",
+    "open_table",
+    "read_table",
+]

@@ -55,11 +55,16 @@ class TableReader:
     texts: frozenset[str]
     decimal: Decimal
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self, most: int | None = None) -> Iterator[Table]:
         """Yield the rows from the start, as tables with bounded memory.
 
         Cells of a text file that all are numbers are float64. From the first table on in which
         they are not, a column contains texts: read it with `as_text` if all tables must agree.
+
+        Parameters
+        ----------
+        most : int, optional
+            Most rows of a table; by default as many as reading them takes little memory for.
 
         Raises
         ------
@@ -71,7 +76,7 @@ class TableReader:
         texts, n_read = set(self.texts), 0
         shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
         names = self.columns or list(self.files.columns[:1])
-        rows = max(1, min(_BATCH_ROWS, _BATCH_CELLS // len(names)))
+        rows = max(1, min(most or _BATCH_ROWS, _BATCH_ROWS, _BATCH_CELLS // len(names)))
         for batch, place in self.files.located(names, rows):
             columns, n_bytes = {}, 0.0
             for name in self.columns:
@@ -99,6 +104,15 @@ class TableReader:
             n_read += batch.num_rows
         if n_read == 0:
             raise ValueError(f"{self.files.name} has columns and no rows: add at least one row")
+
+    def expected_size(self) -> tuple[int, float]:
+        """Return the number of rows and the bytes of all in memory, estimated by the first ones.
+
+        The number is 0 where it is not known.
+        """
+        first = next(self.tables())
+        n = self.files.n_expected
+        return n, first.n_bytes * max(n, first.n_rows) / first.n_rows
 
     def select(self, columns: Collection[str], as_text: Collection[str]) -> TableReader:
         """Return a reader of fewer columns, and with more texts."""
@@ -232,6 +246,20 @@ def read_table(
     )
     with _checked_rows(path, budget):
         return _read(reader, check_memory)
+
+
+def is_matrix_file(path: Path, encoding: str = "utf-8") -> bool:
+    """Return whether a file contains a matrix, which `open_table` does not read.
+
+    Raises
+    ------
+    ValueError
+        If its format is not known.
+    FileNotFoundError
+        If there is no such file.
+    """
+    _size(path)
+    return _matrix_format(path, encoding) is not None
 
 
 def _read(reader: TableReader, check_memory: MemoryCheck) -> Table:
