@@ -1,15 +1,14 @@
-"""Edges of the graph of a sample that are weighed by all rows."""
+"""Edges of the graph of a sample that are weighed by other rows as well."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from lapwing import KNNGraph
-from lapwing.arrays.blocks import RowBlocks
-from lapwing.auto import limits
+from lapwing.auto import edges, limits
 from lapwing.auto.edges import weigh_edges
 from lapwing.auto.rows import UsedRows
 from lapwing.auto.scaling import learn_scaling
-from lapwing.auto.setup import DEFAULT_GRAPH
 
 
 @pytest.fixture
@@ -36,22 +35,25 @@ def naive_sums(U, X, k):
     return total
 
 
-def test_weights_are_those_of_the_formula(rows, graph):
-    found, n = weigh_edges(graph, rows, RowBlocks.of(rows.X))
-    X, U, W = rows.scaling.apply(rows.X), rows.scaled, graph.affinity_.toarray()
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_weights_are_those_of_the_formula(form, monkeypatch):
+    monkeypatch.setattr(edges, "_TILE_ROWS", 70)
+    X = form(np.random.default_rng(0).normal(size=(400, 3)))
+    rows = UsedRows(X, np.arange(0, 400, 5), np.arange(400), learn_scaling(X))
+    graph = KNNGraph(4, bandwidth="local").fit(rows.scaled)
+    found = weigh_edges(graph, rows, rows.others(seed=0))
+    dense = [M.toarray() if sp.issparse(M) else M for M in (rows.scaling.apply(X), rows.scaled)]
+    X, U, W = *dense, graph.affinity_.toarray()
     own, every = naive_sums(U, U, 5), naive_sums(U, X, 5)
-    assert n == 400
-    expected = np.zeros_like(W)
-    edges = W > 0
-    m = len(U)
-    expected[edges] = W[edges] * (m / (m + n)) * (own + every)[edges] / own[edges]
+    expected, linked, m, n = np.zeros_like(W), W > 0, len(U), len(X)
+    expected[linked] = W[linked] * (m / (m + n)) * (own + every)[linked] / own[linked]
     np.testing.assert_allclose(found.affinity_.toarray(), expected, rtol=1e-9)
     assert found.n_neighbors == 4
     assert np.array_equal(found.component_, graph.component_)
 
 
 def test_rows_like_the_sample_change_nothing(rows, graph):
-    found, _ = weigh_edges(graph, rows, RowBlocks.of(np.tile(rows.X[rows.index], (3, 1))))
+    found = weigh_edges(graph, rows, np.tile(rows.X[rows.index], (3, 1)))
     np.testing.assert_allclose(found.affinity_.toarray(), graph.affinity_.toarray(), rtol=1e-12)
 
 
@@ -59,22 +61,25 @@ def test_edges_with_rows_between_their_ends_are_stronger():
     """A gap that the sample does not show: the same distances, and rows on one side only."""
     used = np.arange(20.0)[:, None]
     between = np.random.default_rng(0).uniform(0.0, 9.0, 500)[:, None]
-    X = np.vstack([used, between])
-    rows = UsedRows(X, np.arange(20), np.arange(520), learn_scaling(used))
-    graph = DEFAULT_GRAPH.__class__(2, bandwidth="local").fit(rows.scaled)
-    found, _ = weigh_edges(graph, rows, RowBlocks.of(X))
+    rows = UsedRows(used, np.arange(20), np.arange(20), learn_scaling(used))
+    graph = KNNGraph(2, bandwidth="local").fit(rows.scaled)
+    found = weigh_edges(graph, rows, between)
     ratio = found.affinity_.toarray()[np.arange(19), np.arange(1, 20)]
     ratio /= graph.affinity_.toarray()[np.arange(19), np.arange(1, 20)]
     assert ratio[1:8].min() > 10 * ratio[11:18].max()
 
 
-def test_rows_are_drawn_by_their_values(rows, graph, monkeypatch):
-    """Above a bound some rows count, the same ones whatever block they are in."""
+def test_a_graph_without_edges_stays(rows):
+    graph = KNNGraph.from_affinity(sp.csr_array((80, 80)))
+    assert weigh_edges(graph, rows, rows.others(seed=0)) is graph
+
+
+def test_others_are_a_random_sample_of_the_rows_that_are_not_in_use(rows, monkeypatch):
+    unused = {tuple(row) for row in np.delete(rows.X, rows.index, axis=0)}
+    assert {tuple(row) for row in rows.others(seed=0)} == unused
     monkeypatch.setattr(limits, "EDGE_ROWS", 100)
-    whole, n = weigh_edges(graph, rows, RowBlocks.of(rows.X))
-    assert 60 < n < 140
-    blocks = RowBlocks(lambda: [rows.X[:7], rows.X[7:7], rows.X[7:391], rows.X[391:]], 400)
-    parts, other = weigh_edges(graph, rows, blocks)
-    assert n == other
-    np.testing.assert_allclose(whole.affinity_.data, parts.affinity_.data, rtol=1e-12)
-    assert np.array_equal(whole.component_, graph.component_)
+    few, again = rows.others(seed=0), rows.others(seed=0)
+    assert len(few) == 100
+    assert {tuple(row) for row in few} < unused
+    assert np.array_equal(few, again)
+    assert not np.array_equal(few, rows.others(seed=1))

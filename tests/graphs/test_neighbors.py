@@ -442,21 +442,22 @@ def test_tiles_of_indicators_are_exact(ones, packed, stored, monkeypatch):
     np.testing.assert_array_equal(tile, half + step * (i + j))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 @given(st.integers(2, 60), st.integers(1, 30), st.floats(0.02, 0.9), st.integers(0, 10**6))
-def test_known_neighbours_of_new_rows(n, d, density, seed):
+def test_known_neighbours_of_new_rows(form, n, d, density, seed):
     """Indicators and other values, of few columns and of many, among them duplicates and ties."""
     rng = np.random.default_rng(seed)
     X = (rng.random((n, d)) < density) * rng.integers(1, rng.integers(2, 5), (n, d))
     n_known = int(rng.integers(1, n))
     k = int(rng.integers(1, n_known + 1))
-    X = sp.csr_matrix(X.astype(float))
-    found = nearest_known(X[:n_known], X[n_known:], k)
-    distances = cdist(X[n_known:].toarray(), X[:n_known].toarray())
+    X = X.astype(float)
+    found = nearest_known(form(X[:n_known]), form(X[n_known:]), k)
+    distances = cdist(X[n_known:], X[:n_known])
     index = np.argsort(distances, axis=1, kind="stable")[:, :k]
     assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
 
 
-@pytest.mark.parametrize("d", [2, 40])  # of which few are searched by trees if no row is new
+@pytest.mark.parametrize("d", [2, 40])  # of which few are searched by trees
 def test_known_neighbours_of_dense_rows(d):
     X = np.random.default_rng(0).normal(size=(90, d))
     squared, index = exact_neighbors(Points(X, n_known=60), 4)

@@ -94,8 +94,8 @@ class SemiSupervisedClassifier(Classifier):
 
     Notes
     -----
-    Above 100 000 rows the candidates see all labelled rows and a sample of the others, and all rows
-    weigh the edges of its graph. Duplicate unlabelled rows are used once.
+    Above 100 000 rows the candidates see all labelled rows and a sample of the others, and up to
+    100 000 further rows weigh the edges of its graph. Duplicate unlabelled rows are used once.
 
     Rows may come in blocks, see `PVMClassifier`. Then ``label_distributions_``,
     ``supervised_transduction_`` and ``label_reach_`` do not exist, ``transduction_`` is computed
@@ -185,9 +185,9 @@ class SemiSupervisedClassifier(Classifier):
             )
         return self._fit(*self._check_new_labels(index, y), refit=True, random=random)
 
-    def _doubt(self) -> np.ndarray:
-        """Return how uncertain the model is of each training row, from 0 to 1."""
-        return class_doubt(self.label_distributions_)
+    def _doubt(self, index: np.ndarray) -> np.ndarray:
+        """Return how uncertain the model is of these training rows, from 0 to 1."""
+        return class_doubt(self.label_distributions_[index])
 
     _packed_first: ClassVar[tuple[str, ...]] = ("_setup",)
 

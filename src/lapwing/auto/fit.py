@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.blocks import RowBlocks
 from ..estimators.calibration import probabilities, share_offsets, usual_temperature
 from ..estimators.graph_choice import resolve_graph
 from ..estimators.parameters import draw_seed
@@ -219,7 +218,8 @@ def prepare(settings: Any, sample: Sample, seed: int) -> tuple[Setup, list[str]]
     by_graph = settings.graph is None and {GRAPH, MANIFOLD} & set(families)
     if by_graph and not rows.all_seen:
         report_stage(settings, "weighing edges", 0.1)
-        graph, n = weigh_edges(graph, rows, sample.blocks or RowBlocks.of(rows.X))
+        others = rows.others(seed) if sample.others is None else sample.others
+        graph, n = weigh_edges(graph, rows, others), others.shape[0]
     return Setup(rows, graph, labels.index, seed, n), families
 
 

@@ -2,8 +2,8 @@
 
 #: The most rows that candidates see; the others are predicted.
 MOST_ROWS = 100_000
-#: Rows that weigh the edges of the graph, about; of more rows some are drawn. As many as the models
-#: see take as long as the graph itself.
+#: The most rows beside those that candidates see by which the edges of the graph are weighed; as
+#: many as these take twice as long as the graph itself.
 EDGE_ROWS = 100_000
 #: The most labels that are used for the selection, and rows on which fold models are compared.
 SELECTION_LABELS, SAMPLE_ROWS = 400, 500

@@ -43,8 +43,9 @@ def suggest(self: Any, n: int = 10) -> np.ndarray:
     check_is_fitted(self, "predictor_")
     rows = self._setup.rows
     labelled = np.searchsorted(rows.used, self.labelled_)
-    doubt = self._doubt() if rows.numbers is None else self._sample.doubt
-    found = worth_labelling(rows.scaled, self._setup.graph, doubt[rows.index], labelled, n)
+    index = rows.index
+    doubt = self._doubt(index) if rows.numbers is None else self._sample.doubt[index]
+    found = worth_labelling(rows.scaled, self._setup.graph, doubt, labelled, n)
     return rows.used[found]
 
 

@@ -102,9 +102,10 @@ class SemiSupervisedRegressor(Regressor):
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
         return self._set_fitted(rows, targets, fit_default(self, rows, targets, refit=refit))
 
-    def _doubt(self) -> np.ndarray:
-        """Return how uncertain the model is of each training row, from 0 to 1."""
-        return target_doubt(self.transduction_, self.supervised_transduction_, self.label_reach_)
+    def _doubt(self, index: np.ndarray) -> np.ndarray:
+        """Return how uncertain the model is of these training rows, from 0 to 1."""
+        found, supervised = self.transduction_[index], self.supervised_transduction_[index]
+        return target_doubt(found, supervised, self.label_reach_[index])
 
     def add_labels(self, index: Any, y: Any) -> Self:
         """Give more training rows a target and fit again.

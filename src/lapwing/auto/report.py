@@ -66,7 +66,7 @@ class SelectionReport:
     rows_used : int
         Rows that the models see, both when they are compared and when those chosen are fitted.
     rows_weighed : int
-        Rows by which the edges of the graph are weighed: all rows, or about 100 000 of more.
+        Rows by which the edges of the graph are weighed: those in use and up to 100 000 others.
     """
 
     metric: str
@@ -155,7 +155,7 @@ def make_report(
         settings=_settings(settings, setup),
         seconds=seconds,
         rows_used=len(setup.rows.index),
-        rows_weighed=setup.n_weighed or len(setup.rows.index),
+        rows_weighed=len(setup.rows.index) + setup.n_others,
     )
 
 
@@ -225,7 +225,7 @@ def after_refit(
         labels=len(targets.index),
         refits=report.refits + 1,
         rows_used=len(setup.rows.index),
-        rows_weighed=setup.n_weighed or len(setup.rows.index),
+        rows_weighed=len(setup.rows.index) + setup.n_others,
         warnings=[*kept, *unreached(reach), *label_notes(labels, targets)],
         confusion=confusion,
     )

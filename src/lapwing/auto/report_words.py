@@ -212,9 +212,10 @@ def row_notes(setup: Setup) -> list[str]:
             f"the models were compared on and fitted to {used} of {n} rows, with all labelled ones "
             "among them"
         )
-        if setup.n_weighed:
-            weighed = "all" if setup.n_weighed == n else str(setup.n_weighed)
-            note += f"; {weighed} rows weigh the edges of their graph"
+        if setup.n_others:
+            weighed = used + setup.n_others
+            some = "all" if weighed == n else str(weighed)
+            note += f"; {some} rows weigh the edges of their graph"
         found.append(f"{note}; the other rows are predicted like new ones")
     return found
 

@@ -16,7 +16,7 @@ from ..arrays.duplicates import representative_rows
 from ..arrays.packing import expect, expect_finite, field_values
 from ..spaces.predictors import Predictor
 from . import limits
-from .sample import Sample, draw_others
+from .sample import Sample, draw_others, draw_weighing
 from .scaling import RowScaling, learn_scaling
 
 
@@ -80,6 +80,11 @@ class UsedRows:
     def n_duplicates(self) -> int:
         """Rows that another one represents."""
         return int(np.sum(self.representative != np.arange(len(self.representative))))
+
+    def others(self, seed: int) -> Any:
+        """Return the rows of X that are not in use, or a random sample of many."""
+        index = np.setdiff1d(np.arange(self.X.shape[0]), self.index)
+        return self.X[index[draw_weighing(len(index), seed)]]
 
     def including(self, index: np.ndarray) -> UsedRows:
         """Return the rows with these in use as well."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.blocks import RowBlocks, Sums
+from ..arrays.blocks import Sums
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.packing import expect, expect_finite
 from ..estimators.rows import Rows, RowSource, other_rows
@@ -41,8 +41,8 @@ class Sample:
         Of rows in blocks, the indices of X among all rows, ascending.
     n_given : int
         Number of all rows; 0 means those of X.
-    blocks : RowBlocks or None
-        Reads rows in blocks.
+    others : ndarray or CSR matrix of shape (o, d), or None
+        Of rows in blocks, some that are not in X, to weigh the edges of the graph by.
     """
 
     X: Any
@@ -50,7 +50,7 @@ class Sample:
     scaling: RowScaling | None = None
     numbers: np.ndarray | None = None
     n_given: int = 0
-    blocks: RowBlocks | None = None
+    others: Any = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,14 @@ def draw_others(n: int, n_labelled: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(n, room, replace=False)
 
 
+def draw_weighing(n: int, seed: int) -> np.ndarray:
+    """Return which of n rows that models do not see weigh the edges of the graph, ascending."""
+    if n <= limits.EDGE_ROWS:
+        return np.arange(n)
+    rng = np.random.default_rng([seed, 1])
+    return np.sort(rng.choice(n, limits.EDGE_ROWS, replace=False))
+
+
 def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sample:
     """Return the rows to work with: rows in memory as they are, of rows in blocks a sample.
 
@@ -104,8 +112,9 @@ def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sampl
     n = rows.n_rows
     _check_graph(settings.graph, n)
     numbers = _sample_numbers(n, source.index_of(targets), seed)
+    weighing = other_rows(draw_weighing(n - len(numbers), seed), numbers)
     of_scaling = np.arange(0, n, scaling_step(n))
-    index = np.union1d(numbers, of_scaling)
+    index = np.union1d(np.union1d(numbers, weighing), of_scaling)
     require_memory(
         2 * 8 * source.row_size * len(index),
         memory_budget(settings.memory_limit),
@@ -116,10 +125,11 @@ def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sampl
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     some = X[np.searchsorted(index, of_scaling)]
     scaling = scaling_of(some, n, partial(_count_documents, source, rows.n_features))
+    others = X[np.searchsorted(index, weighing)]
     if len(index) > len(numbers):
         X = X[np.searchsorted(index, numbers)]
     own = _targets_among(numbers, source, targets)
-    return Sample(X, own, scaling, numbers, n, source.blocks)
+    return Sample(X, own, scaling, numbers, n, others)
 
 
 def _sample_numbers(n: int, labelled: np.ndarray, seed: int) -> np.ndarray:

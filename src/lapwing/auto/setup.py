@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.blocks import RowBlocks
 from ..arrays.packing import expect, field_values
 from ..estimators.graph_choice import resolve_graph
 from ..graphs import KNNGraph
@@ -48,15 +47,15 @@ class Setup:
         Rows in use that are landmarks in any case: those labelled in the first fit.
     seed : int
         Seed of samples, folds and landmarks.
-    n_weighed : int
-        Rows by which the edges of the graph are weighed, about; 0 for those in use.
+    n_others : int
+        Rows that are not in use and by which the edges of the graph are weighed as well.
     """
 
     rows: UsedRows
     graph: KNNGraph
     landmarks: np.ndarray
     seed: int
-    n_weighed: int = 0
+    n_others: int = 0
 
     @cached_property
     def families(self) -> dict[str, Any]:
@@ -78,14 +77,15 @@ class Setup:
         rows = self.rows.including(index)
         landmarks = np.searchsorted(rows.index, self.rows.index[self.landmarks])
         graph, n = resolve_graph(None, rows.scaled, DEFAULT_GRAPH), 0
-        if self.n_weighed:
-            graph, n = weigh_edges(graph, rows, RowBlocks.of(rows.X))
+        if self.n_others:
+            others = rows.others(self.seed)
+            graph, n = weigh_edges(graph, rows, others), others.shape[0]
         return Setup(rows, graph, landmarks, self.seed, n)
 
     def check_loaded(self) -> None:
         """Refuse contents of a model file that do not fit together."""
         n = len(self.rows.index)
-        expect(self.graph.n_samples_ == n and self.seed >= 0 and self.n_weighed >= 0)
+        expect(self.graph.n_samples_ == n and self.seed >= 0 and self.n_others >= 0)
         expect(self.landmarks.dtype.kind == "i" and self.landmarks.ndim == 1)
         expect(len(self.landmarks) == 0 or 0 <= self.landmarks.min() <= self.landmarks.max() < n)
 

@@ -55,14 +55,15 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
     """Candidates from a k-d tree in float64; for dense rows of few dimensions."""
     frame = Frame(points)
     X = frame.rows(slice(None))
-    n = len(points)
-    distance, index = cKDTree(X).query(X, k=kept + 1, workers=n_threads())
-    is_self = index == np.arange(n)[:, None]
-    is_self[~is_self.any(axis=1), kept] = True  # many duplicate rows: drop the farthest instead
-    squared = distance[~is_self].reshape(n, kept) ** 2
+    known, X = X[: points.n_known], X[points.first :]
+    n, found = len(X), kept + (points.first == 0)
+    distance, index = cKDTree(known).query(X, k=[*range(1, found + 1)], workers=n_threads())
+    if points.first == 0:
+        is_self = index == np.arange(n)[:, None]
+        is_self[~is_self.any(axis=1), kept] = True  # many duplicate rows: drop the farthest instead
+        distance, index = (values[~is_self].reshape(n, kept) for values in (distance, index))
     reach = frame.reach(np.sqrt(np.einsum("ij,ij->i", X, X)), DOUBLE)
-    index = index[~is_self].reshape(n, kept)
-    return Candidates(squared, index, reach, points.n_features, DOUBLE, frame.scale)
+    return Candidates(distance**2, index, reach, points.n_features, DOUBLE, frame.scale)
 
 
 def tile_candidates(

@@ -39,8 +39,8 @@ def exact_neighbors(
     n = len(points) - points.first
     if are_indicators(points):
         return indicator_neighbors(points, k, block_size)
-    only_tiles = block_size is not None or points.first > 0
-    projection = None if only_tiles else choose_projection(points, k)
+    only_tiles = block_size is not None
+    projection = None if only_tiles or points.first else choose_projection(points, k)
     if projection is not None:
         return projected_neighbors(points, projection, k)
     kept = min(points.n_others, k + max(6, k // 4))

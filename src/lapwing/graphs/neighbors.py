@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from ..arrays.blocks import join_rows
 from ..arrays.row_units import Extent, choose_units, largest_value
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .exact_search import exact_neighbors, exact_rows, k_smallest
@@ -85,14 +86,14 @@ def nearest_neighbors(
 
 
 def nearest_known(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the k nearest of known sparse rows for every row of X.
+    """Find the k nearest of known rows for every row of X.
 
     Parameters
     ----------
-    known : CSR matrix of shape (n, d)
+    known : ndarray or CSR matrix of shape (n, d)
         The rows among which neighbours are, at least k. Squares of their values must be finite.
-    X : CSR matrix of shape (m, d)
-        The rows whose neighbours are found.
+    X : ndarray or CSR matrix of shape (m, d)
+        The rows whose neighbours are found; sparse if the known ones are.
     k : int
         Number of neighbours.
 
@@ -103,16 +104,23 @@ def nearest_known(known: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     indices : integer array of shape (m, k)
         Equal distances are ordered by index.
     """
-    X = sp.csr_array(X)
-    far = abs(X).max(axis=1).toarray().ravel() > _FAR * abs(known).max()
+    far = _row_peaks(X) > _FAR * largest_value(known)
     if far.any() and not far.all():
         distances, index = np.empty((X.shape[0], k)), np.empty((X.shape[0], k), dtype=np.intp)
         for part in (far, ~far):
             distances[part], index[part] = nearest_known(known, X[part], k)
         return distances, index
-    rows = _canonical(sp.vstack([known, X], format="csr"))
+    rows = join_rows([known, X])
+    rows = _canonical(rows) if sp.issparse(rows) else rows
     squared, index = exact_neighbors(Points(rows, n_known=known.shape[0]), k)
     return np.sqrt(squared), index
+
+
+def _row_peaks(X: Any) -> np.ndarray:
+    """Return the largest absolute value of each row."""
+    if sp.issparse(X):
+        return abs(sp.csr_array(X)).max(axis=1).toarray().ravel()
+    return np.maximum(X.max(axis=1, initial=0.0), -X.min(axis=1, initial=0.0))
 
 
 def _canonical(X: Any) -> sp.csr_array:
