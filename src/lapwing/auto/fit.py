@@ -295,37 +295,43 @@ def fit_blend(
             values = values + candidate.factor * on_rows
             parts.append(part.times(candidate.factor))
     function = WeightedSum.of(parts)
-    best, supervised = best_supervised(candidates), values
+    best, supervised, own = best_supervised(candidates), values, function
     if best.weight != 1.0:
-        on_rows, _ = setup.families[best.family].fit(best.settings, labels)
-        supervised = on_rows * best.temperature
+        on_rows, part = setup.families[best.family].fit(best.settings, labels)
+        supervised, own = on_rows * best.temperature, part.times(best.temperature)
     component = setup.graph.component_
     reach = np.isin(component, component[labels.index])
     if len(setup.rows.index) < setup.rows.X.shape[0]:
-        c = values.shape[1]
-        known = np.column_stack([values, supervised, reach])
-        known = _extend(setup.rows, known, function, c)
-        values, supervised, reach = known[:, :c], known[:, c:-1], known[:, -1] > 0.5
+        known = [values, supervised, reach]
+        values, supervised, reach = _extend(setup.rows, known, function, own)
     predictor = ScaledInput(setup.rows.scaling, restored_predictor(function, targets))
     values, supervised = targets.restored(values), targets.restored(supervised)
     return Blend(predictor, values, supervised, reach, setup.rows.seen)
 
 
-def _extend(rows: UsedRows, known: np.ndarray, function: Predictor, c: int) -> np.ndarray:
-    """Return columns of all rows from those of the rows in use.
+def _extend(
+    rows: UsedRows, known: Sequence[np.ndarray], function: Predictor, supervised: Predictor
+) -> list[np.ndarray]:
+    """Return values, supervised values and reach of all rows from those of the rows in use.
 
-    Duplicates get the entries of their representatives, and other rows those of the nearest row in
-    use, except for the first c columns, which ``function`` predicts.
+    Duplicates get those of their representatives. The values of other rows are predicted, and their
+    reach is that of the nearest row in use.
     """
     n = len(rows.representative)
-    whole = np.empty((n, known.shape[1]))
-    whole[rows.index] = known
     others = np.setdiff1d(np.flatnonzero(rows.representative == np.arange(n)), rows.index)
+    found = [np.empty((n, *part.shape[1:]), dtype=part.dtype) for part in known]
+    for whole, part in zip(found, known, strict=True):
+        whole[rows.index] = part
     if len(others):
-        X = rows.scaling.apply(rows.X[others])
-        whole[others] = NeighborAverage(rows.scaled, known, np.ones(len(known)), 1).values(X)
-        whole[others, :c] = function.values(X)
-    return whole[rows.representative]
+        X, reach = rows.scaling.apply(rows.X[others]), known[2]
+        found[0][others] = function.values(X)
+        found[1][others] = found[0][others] if supervised is function else supervised.values(X)
+        if reach.all():
+            found[2][others] = True
+        else:
+            near = NeighborAverage(rows.scaled, reach[:, None] * 1.0, np.ones(len(reach)), 1)
+            found[2][others] = near.values(X)[:, 0] > 0.5
+    return [whole[rows.representative] for whole in found]
 
 
 def report_stage(settings: Any, stage: str, share: float) -> None:
