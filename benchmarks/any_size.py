@@ -1,14 +1,15 @@
-"""PVMClassifier on rows in Parquet files, in one process and on a local Dask cluster.
+"""A classifier on rows in Parquet files, in one process and on a local Dask cluster.
 
     python benchmarks/any_size.py [--rows 1000000 10000000] [--prototypes 500] [--folder F]
-                                  [--dask 1000000] [--partitions 200]
+                                  [--estimator LapSVC] [--dask 1000000] [--partitions 200]
 
 Rows of 50 columns in float32 from 20 Gaussians, two to a class, 20 labels a class, in files of one
 million rows with groups of 65 536 (removed at the end, unless a folder is given). Each fit runs in
 a process of its own; its memory is the peak of the whole process, interpreter and libraries
 included, and its time does not include imports. Beside it, in another process: a bare pass over the
-same files in plain NumPy with the products that the fit needs (similarities twice, KᵀDK and KᵀK),
-and one that reads only.
+same files in plain NumPy with the products that the fit of PVMClassifier needs (similarities twice,
+KᵀDK and KᵀK), and one that reads only. --estimator LapSVC fits LapSVC over the anchor graph of as
+many landmarks instead.
 
 --dask N fits N rows with one worker of one thread and 2N with two: weak scaling is the ratio of the
 times. Then the rows of one file in --partitions parts, whose time beyond that of 4 parts, per part
@@ -35,6 +36,7 @@ def main():
     parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--prototypes", type=int, default=500)
     parser.add_argument("--folder", help="for the files, which are kept")
+    parser.add_argument("--estimator", choices=["PVMClassifier", "LapSVC"], default="PVMClassifier")
     parser.add_argument("--dask", type=int, default=0, help="rows per worker")
     parser.add_argument("--partitions", type=int, default=200)
     parser.add_argument("--job", help="used by the script itself")
@@ -93,7 +95,12 @@ def cluster(options):
 
 def run(job, options, files, **more):
     """Run a job in a process of its own."""
-    given = {"files": [str(file) for file in files], "prototypes": options.prototypes, **more}
+    given = {
+        "files": [str(file) for file in files],
+        "prototypes": options.prototypes,
+        "estimator": options.estimator,
+        **more,
+    }
     command = [sys.executable, __file__, "--job", job]
     found = subprocess.run(
         command, input=json.dumps(given), capture_output=True, text=True, check=False
@@ -137,12 +144,19 @@ def write(folder, n):
 # ---------------------------------------------------------------- jobs
 
 
+def estimator(name, m):
+    """Return an unfitted classifier with m prototypes or landmarks."""
+    from lapwing import LapSVC, PVMClassifier
+
+    if name == "LapSVC":
+        return LapSVC(n_landmarks=m, graph="anchors")
+    return PVMClassifier(n_prototypes=m)
+
+
 def fit(options):
     """Fit and predict in this process."""
-    from lapwing import PVMClassifier
-
     given = json.load(sys.stdin)
-    model = PVMClassifier(n_prototypes=given["prototypes"])
+    model = estimator(given["estimator"], given["prototypes"])
     started = time.perf_counter()
     model.fit(given["files"], "label")
     seconds = time.perf_counter() - started
@@ -212,8 +226,6 @@ def dask(options):
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    from lapwing import PVMClassifier
-
     given = json.load(sys.stdin)
     with (
         LocalCluster(
@@ -227,8 +239,8 @@ def dask(options):
         frame = dd.read_parquet(given["files"])
         frame = frame.repartition(npartitions=given["parts"]).persist()
         frame.map_partitions(len).compute()
-        PVMClassifier(n_prototypes=10).fit(frame, "label")  # modules are loaded
-        model = PVMClassifier(n_prototypes=given["prototypes"])
+        estimator(given["estimator"], 10).fit(frame, "label")  # modules are loaded
+        model = estimator(given["estimator"], given["prototypes"])
         started = time.perf_counter()
         model.fit(frame, "label")
         seconds = time.perf_counter() - started

@@ -185,9 +185,9 @@ def test_errors_name_the_partition():
     X, y = data(model)
     broken = X.copy()
     broken[150, 2] = np.nan
-    with pytest.raises(ValueError, match=r"partition 1: .*NaN"):
+    with pytest.raises(ValueError, match=r"partition 1, row 50, column 2: .*NaN"):
         model.fit(da.from_array(broken, chunks=(100, -1)), y)
-    with pytest.raises(ValueError, match=r"partition 1: .*NaN"):
+    with pytest.raises(ValueError, match=r"partition 1, row 50, column '.': .*NaN"):
         model.fit(dd.from_pandas(frame_of(broken, y), npartitions=3), "label")
     text = frame_of(X, y).assign(colour="red")
     with pytest.raises(ValueError, match="column 'colour' of the Dask dataframe holds"):

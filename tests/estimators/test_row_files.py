@@ -120,7 +120,7 @@ def test_errors_say_what_to_do(tmp_path):
         clone(model).fit(path, "lable")
     holes = frame.copy()
     holes.loc[150, "b"] = None
-    with pytest.raises(ValueError, match=r"block \d: .*NaN"):
+    with pytest.raises(ValueError, match=r"block \d, row \d+, column 'b': .*NaN"):
         clone(model).fit(write(holes, tmp_path / "holes.parquet"), "label")
     with pytest.raises(ValueError, match="requires y to be passed"):
         clone(model).fit(write(frame, tmp_path / "good.parquet"))

@@ -182,6 +182,7 @@ CASES = [
     Case("LapSVC-linear", LapSVC(kernel="linear"), fixed_scale=_LINEAR),
     Case("LapSVC-sparse", LapSVC(), sparse=True),
     Case("LapSVC-landmarks", LapSVC(n_landmarks=10), order_matters=_KMEANS),
+    Case("LapSVC-anchors", LapSVC(n_landmarks=10, graph="anchors"), order_matters=_KMEANS),
     Case("LapRLSClassifier", LapRLSClassifier()),
     Case(
         "LapRLSClassifier-poly",
@@ -197,6 +198,11 @@ CASES = [
         fixed_scale=_LINEAR,
     ),
     Case("LapRLSRegressor-landmarks", LapRLSRegressor(n_landmarks=10), order_matters=_KMEANS),
+    Case(
+        "LapRLSRegressor-anchors",
+        LapRLSRegressor(n_landmarks=10, graph="anchors"),
+        order_matters=_KMEANS,
+    ),
     Case("LapSVR", LapSVR()),
     # Laplacian embedding: the tube is found to tol
     Case("LapESVC", LapESVC(), tol=5e-3, iterates=True),

@@ -8,6 +8,9 @@ from lapwing import (
     S3VC,
     AnchorGraphClassifier,
     EigenfunctionClassifier,
+    LapRLSClassifier,
+    LapRLSRegressor,
+    LapSVC,
     NFIClassifier,
     NystromLGCClassifier,
     PVMClassifier,
@@ -23,6 +26,9 @@ MODELS = {
     "AnchorGraphClassifier lae": AnchorGraphClassifier(20, weights="lae"),
     "EigenfunctionClassifier": EigenfunctionClassifier(class_shares="labels"),
     "S3VC": S3VC(tol=1e-5),
+    "LapSVC": LapSVC(n_landmarks=20, graph="anchors", class_shares="labels"),
+    "LapRLSClassifier": LapRLSClassifier(n_landmarks=20, graph="anchors"),
+    "LapRLSRegressor": LapRLSRegressor(n_landmarks=20, graph="anchors"),
     "NFIClassifier": NFIClassifier(30, class_prior="equal"),
     "NystromLGCClassifier": NystromLGCClassifier(
         n_landmarks=30, class_prior="equal", class_shares="labels"

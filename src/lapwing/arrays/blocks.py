@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,6 +222,24 @@ def plain_rows(X: Any) -> Any:
     if not isinstance(X, np.ndarray):
         X = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
     return X.astype(np.float64) if X.dtype == object else X
+
+
+def first_not_finite(X: Any, names: Sequence[str] | None) -> str:
+    """Return where the first value is that is NaN or infinite, for messages."""
+    try:
+        rows = plain_rows(X)
+        found = sp.coo_array(rows) if sp.issparse(rows) else rows
+        bad = ~np.isfinite(found.data if sp.issparse(found) else found)
+    except (TypeError, ValueError):  # not numbers at all
+        return ""
+    if not bad.any():
+        return ""
+    if sp.issparse(found):
+        row, column = (int(index[bad.argmax()]) for index in found.coords)
+    else:
+        row, column = divmod(int(bad.argmax()), bad.shape[1])
+    names = getattr(X, "columns", names)
+    return f", row {row}, column {column if names is None else names[column]!r}"
 
 
 def canonical_rows(X: Any) -> Any:

@@ -27,7 +27,7 @@ _KNOWN = ".parquet, .feather, .arrow, .csv, .tsv or .txt"
 #: Bytes that are buffered for a column of a Parquet file: column chunks are not read as a whole.
 _BUFFER = 1 << 18
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-#: Yields batches of some columns, of at most so many rows.
+#: Yields batches of some columns, with at most the given number of rows.
 _Read = Callable[[list[str], int], Iterator[Any]]
 
 
@@ -62,7 +62,7 @@ class FilePart:
     line_of : callable, optional
         For text files, returns the line on which a row ends.
     split : callable, optional
-        Returns the file in parts of at most so many rows, or of one row group.
+        Returns the file in parts of at most the given number of rows, or of one row group.
     """
 
     name: str

@@ -46,7 +46,7 @@ class TextSource:
         self.closed = True
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most so many bytes, none at the end of the file."""
+        """Return at most ``size`` bytes, none at the end of the file."""
         while True:
             # A byte of another encoding may need three in UTF-8.
             data = self._file.read(size if self._decoder is None else max(size // 3, 1))

@@ -84,8 +84,8 @@ def add_command(commands: Any) -> None:
         "--workers",
         type=whole_number(1),
         metavar="N",
-        help="read the rows with N processes of Dask: they encode and check the rows, draw the "
-        "sample and weigh its graph; one process learns the encoding and fits the models",
+        help="read the rows with N processes of Dask: they encode and check the rows and draw the "
+        "sample; one process learns the encoding and fits the models",
     )
     cluster.add_argument(
         "--scheduler",

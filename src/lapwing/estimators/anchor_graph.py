@@ -202,8 +202,7 @@ class AnchorGraphClassifier(Classifier):
 
     def _reached(self, joined: _JoinedRows) -> np.ndarray:
         """Return which anchors a label can reach, and warn of rows at others."""
-        component = joined.sums.components
-        reached = np.isin(component, component[first_anchors(joined.Z_l)])
+        reached = joined.sums.reached(joined.Z_l)
         warn_unreached(
             int(joined.sums.n_first[~reached].sum()),
             "their values are zero and their classes mean nothing",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..losses import SquaredLoss
 from ..solvers.driver import Step
+from .anchored import fit_anchored, over_anchors
 from .early_stopping import STOPPING, check_validation, early_stopping
 from .graph_choice import graph_of_rows
 from .manifold import fit_manifold
@@ -42,10 +43,12 @@ class LapRLSClassifier(Classifier):
         γ_A > 0, weight of the norm in the space of the kernel.
     reg_manifold : float, default=1.0
         γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised model.
-    graph : KNNGraph, affinity matrix or None, default=None
+    graph : KNNGraph, affinity matrix, "anchors" or None, default=None
         The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
         to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
-        regressors. Its ``power`` is the p of Lᵖ.
+        regressors. Its ``power`` is the p of Lᵖ. "anchors" joins each row to the three nearest of
+        the ``n_landmarks`` centres, and rows to each other through these; p is 1, the fit is linear
+        in the rows, and these may come in blocks, see `PVMClassifier`.
     fit_intercept : bool, default=True
         Whether f has an intercept.
     unlabeled : object, default=-1
@@ -112,7 +115,7 @@ class LapRLSClassifier(Classifier):
         Intercepts, with ``class_offsets_``.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
-    graph_ : KNNGraph
+    graph_ : KNNGraph or AnchorGraph
         The graph used.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
@@ -166,6 +169,8 @@ class LapRLSClassifier(Classifier):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _in_blocks = property(over_anchors)
+    _for_blocks = "or set n_landmarks and graph='anchors', "
     _checks = {
         "solver": one_of(*SOLVERS),
         "stopping": one_of(*STOPPING),
@@ -197,6 +202,9 @@ class LapRLSClassifier(Classifier):
     ) -> Self:
         validation = self._validation if refit else check_validation(self, rows, validation)
         rules = early_stopping(self.stopping, targets, validation)
+        if self._in_blocks:
+            found = fit_anchored(self, rows, targets, SquaredLoss(), refit=refit)
+            return self._set_fitted(rows, targets, found, _validation=validation)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start, weight = previous_solution(self, rows.X, refit), self.reg_ambient
         found = fit_manifold(
@@ -226,10 +234,12 @@ class LapRLSRegressor(Regressor):
         γ_A > 0, weight of the norm in the space of the kernel.
     reg_manifold : float, default=0.1
         γ_I ≥ 0, weight of the smoothness over the graph; 0 is the supervised model.
-    graph : KNNGraph, affinity matrix or None, default=None
+    graph : KNNGraph, affinity matrix, "anchors" or None, default=None
         The graph of the rows. A graph that was fitted to X is used as it is, another one is fitted
         to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
-        regressors. Its ``power`` is the p of Lᵖ.
+        regressors. Its ``power`` is the p of Lᵖ. "anchors" joins each row to the three nearest of
+        the ``n_landmarks`` centres, and rows to each other through these; p is 1, the fit is linear
+        in the rows, and these may come in blocks, see `PVMClassifier`.
     fit_intercept : bool, default=True
         Whether f has an intercept.
     unlabeled : float, default=nan
@@ -280,7 +290,7 @@ class LapRLSRegressor(Regressor):
         Intercepts.
     support_ : ndarray of int
         Rows with a nonzero coefficient.
-    graph_ : KNNGraph
+    graph_ : KNNGraph or AnchorGraph
         The graph used.
     label_reach_ : ndarray of bool, shape (n,)
         Whether a label can reach the row through the graph.
@@ -336,9 +346,14 @@ class LapRLSRegressor(Regressor):
     memory_limit: float | str | None = None
     callback: Callable[[Step], object] | None = None
 
+    _in_blocks = property(over_anchors)
+    _for_blocks = "or set n_landmarks and graph='anchors', "
     _checks = {"solver": one_of(*SOLVERS), "tol": check_tolerance}
 
     def _fit(self, rows: Rows, targets: Targets, *, refit: bool = False) -> Self:
+        if self._in_blocks:
+            found = fit_anchored(self, rows, targets, SquaredLoss(), refit=refit)
+            return self._set_fitted(rows, targets, found)
         graph, reach = graph_of_rows(self, rows.X, targets, refit)
         start = previous_solution(self, rows.X, refit)
         found = fit_manifold(

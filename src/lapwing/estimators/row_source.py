@@ -6,6 +6,7 @@ those of the labelled rows alone, so that nothing grows with the number of rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from ..arrays.blocks import Progress, RowBlocks, join_rows, plain_rows
+from ..arrays.blocks import Progress, RowBlocks, first_not_finite, join_rows, plain_rows
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.row_collections import Part, RowCollection
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits, safe_precision
@@ -116,7 +117,7 @@ class CheckedBlocks:
 def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
     """Read and check all blocks once; return their rows and labels."""
     blocks, unit = replace(collection.blocks, progress=_progress(settings)), collection.unit
-    inspect = _Inspection(without_objects(settings), unit)
+    inspect = _Inspection(without_objects(settings), unit, collection.names)
     found: list[_Block] = blocks.each(f"reading the {unit}s", inspect)
     sizes = tuple(block.n_rows for block in found)
     n = sum(sizes)
@@ -237,12 +238,15 @@ class _Inspection:
     unit : str
         What messages call a block. Partitions, which threads may check in any order, have the same
         columns.
+    names : sequence of str or None
+        Names of the columns, where the blocks do not have them.
     first : Rows or None
         Columns of the first block.
     """
 
     settings: Any
     unit: str
+    names: Sequence[str] | None
     first: Rows | None = None
 
     def __call__(self, number: int, part: Part) -> _Block:
@@ -250,7 +254,9 @@ class _Inspection:
             return self._inspected(part)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{self.unit} {number}: {error}") from error
+            raise kind(
+                f"{self.unit} {number}{first_not_finite(part.X, self.names)}: {error}"
+            ) from error
         except Exception as error:
             error.add_note(f"while {self.unit} {number} was checked")
             raise

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..arrays.blocks import RowBlocks, as_it_is
+from ..arrays.blocks import RowBlocks, Sums, as_it_is
 from ..arrays.threads import map_blocks, row_blocks
 from .points import squared_norms
 
@@ -250,16 +251,10 @@ class AnchorSums:
     def of(cls, rows: RowBlocks, m: int, weights: Callable[[Any], sp.csr_array]) -> Self:
         """Return the sums of rows, whose weights Z are a function of them. Cost: one pass."""
 
-        def add(sums: list[np.ndarray], X: Any) -> None:
-            Z = weights(X)
-            sums[0] += (Z.T @ Z).toarray()
-            sums[1] += np.asarray(Z.sum(axis=0)).ravel()
-            sums[2] += np.bincount(first_anchors(Z), minlength=m)
+        def add(sums: Sums, X: Any) -> None:
+            add_weights(sums, weights(X))
 
-        def start() -> list[np.ndarray]:
-            return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
-
-        return cls(*rows.sum("anchors", start, add, TILE_ROWS))
+        return cls(*rows.sum("anchors", partial(no_weights, m), add, TILE_ROWS))
 
     @classmethod
     def of_weights(cls, Z: sp.csr_array) -> Self:
@@ -272,14 +267,36 @@ class AnchorSums:
 
         Liu, He & Chang (2010). An anchor without rows has a row of zeros. Cost: m³ operations.
         """
-        S, load = self.gram, self.load
-        inverse = np.divide(1.0, load, out=np.zeros_like(load), where=load > 0)
-        return S - (S * inverse) @ S
+        S = self.gram
+        return S - (S * self.inverse_load) @ S
+
+    @property
+    def inverse_load(self) -> np.ndarray:
+        """The diagonal of Λ⁻¹, with zeros for anchors without rows."""
+        return np.divide(1.0, self.load, out=np.zeros_like(self.load), where=self.load > 0)
 
     @property
     def components(self) -> np.ndarray:
         """Index of the connected component of each anchor, shape (m,)."""
         return connected_components(self.gram > 0, directed=False)[1]
+
+    def reached(self, Z_l: sp.csr_array) -> np.ndarray:
+        """Return which anchors a labelled row can reach, shape (m,), given the weights of these."""
+        component = self.components
+        return np.isin(component, component[first_anchors(Z_l)])
+
+
+def no_weights(m: int) -> Sums:
+    """Return the sums of `AnchorSums` over no rows."""
+    return [np.zeros((m, m)), np.zeros(m), np.zeros(m)]
+
+
+def add_weights(sums: Sums, Z: sp.csr_array) -> None:
+    """Add the terms of rows with these weights to the sums of `AnchorSums`, in place."""
+    gram, load, n_first = sums
+    gram += (Z.T @ Z).toarray()
+    load += np.asarray(Z.sum(axis=0)).ravel()
+    n_first += np.bincount(first_anchors(Z), minlength=len(load))
 
 
 def first_anchors(Z: sp.csr_array) -> np.ndarray:

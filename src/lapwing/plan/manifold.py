@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.memory import memory_budget, require_memory
+from ..arrays.threads import n_threads
 from ..kernels.functions import Kernel
 from ..kernels.gram import choose_storage, gram_bytes
 from ..solvers.elimination import dense_bytes
@@ -38,6 +39,8 @@ DENSE_ROWS = 10_000
 DENSE_FEATURES = 5_000
 #: Iterations for which the iterative solver reserves memory.
 PLANNED_ITERATIONS = 40
+#: Matrices of the size of the landmarks that a thread adds up for a graph of these.
+_SUMS = 4
 
 
 def plan_manifold(
@@ -140,6 +143,29 @@ def plan_landmarks(
     ``n_ratios`` is the number of ratios γ_I/γ_A, for a grid of these.
     """
     n, d, m = sizes.n_rows, sizes.n_features, n_landmarks
+    _check_landmarks(kernel, n, m)
+    if n_ratios is None:
+        work = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_features=m))
+    else:
+        work = basis_bytes(n, m, sizes.n_labelled, n_ratios)
+    needed, budget = 8 * m * (n + d) + work, memory_budget(memory_limit)
+    advice = "lower n_landmarks, fit fewer rows"
+    require_memory(needed, budget, f"n_landmarks={m} with {n} rows", advice)
+    return Plan(kernel, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
+
+
+def plan_anchored(kernel: Kernel | None, sizes: Sizes, m: int, *, memory_limit: Any) -> Plan:
+    """Plan the same with m landmarks and a graph of these, of which sums over rows are stored."""
+    l, d = sizes.n_labelled, sizes.n_features
+    _check_landmarks(kernel, sizes.n_rows, m)
+    work = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_rows=l, n_features=m))
+    needed, budget = 8 * m * (_SUMS * n_threads() * m + l + d) + work, memory_budget(memory_limit)
+    require_memory(needed, budget, f"n_landmarks={m}", "lower n_landmarks")
+    return Plan(kernel, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
+
+
+def _check_landmarks(kernel: Kernel | None, n: int, m: int) -> None:
+    """Refuse landmarks for linear kernels, and more of them than rows."""
     if kernel is not None and kernel.is_linear:
         raise ValueError(
             "n_landmarks is for kernels that are not linear: use n_landmarks=None with linear and "
@@ -149,11 +175,3 @@ def plan_landmarks(
         raise ValueError(
             f"n_landmarks must be at most the number of rows ({n}); got n_landmarks={m}"
         )
-    if n_ratios is None:
-        work = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_features=m))
-    else:
-        work = basis_bytes(n, m, sizes.n_labelled, n_ratios)
-    needed, budget = 8 * m * (n + d) + work, memory_budget(memory_limit)
-    advice = "lower n_landmarks, fit fewer rows"
-    require_memory(needed, budget, f"n_landmarks={m} with {n} rows", advice)
-    return Plan(kernel, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
