@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..arrays.blocks import RowBlocks, Sums
 from ..graphs.anchors import AnchorGraph, AnchorSums, add_weights, first_anchors, no_weights
@@ -26,7 +25,7 @@ from ..spaces.features import inverse_root
 from ..spaces.kernel_space import LinearSpace
 from ..spaces.kmeans import kmeans_landmarks
 from ..spaces.prototypes import Similarities, tile_rows
-from .graph_choice import warn_unreached
+from .graph_choice import KERNEL_ALONE, warn_unreached
 from .kernel_choice import resolve_kernel
 from .landmarks import check_landmarks
 from .manifold import kernel_model
@@ -107,7 +106,14 @@ def fit_anchored(
     function = replace(step.function, coef=basis @ step.function.coef)
     predictor, attributes = kernel_model(kernel, rows.X, function, centres)
     attributes |= {"graph_": graph, "_seed": seed}
-    reached = term.reached(graph(X_l), warns=settings.reg_manifold > 0)
+    reached = term.sums.reached(graph(X_l))
+    if settings.reg_manifold > 0:
+        warn_unreached(
+            int(term.sums.n_first[~reached].sum()),
+            KERNEL_ALONE,
+            "or lower n_landmarks",
+            mask="label_reach_" if source.in_memory else None,
+        )
     if source.in_memory:
         attributes["label_reach_"] = reached[first_anchors(graph(rows.X))]
     solution = Solution(
@@ -188,15 +194,3 @@ class _Smoothness:
         values, vectors = np.linalg.eigh(self.matrix)
         values = reg_ambient + reg_manifold * np.maximum(values, 0.0)  # negative ones are rounding
         return self.back @ (vectors / np.sqrt(values))
-
-    def reached(self, Z_l: sp.csr_array, *, warns: bool) -> np.ndarray:
-        """Return which landmarks a label can reach, and warn of rows at others."""
-        reached = self.sums.reached(Z_l)
-        if warns:
-            warn_unreached(
-                int(self.sums.n_first[~reached].sum()),
-                "their predictions rest on the kernel alone",
-                "or lower n_landmarks",
-                mask=None,
-            )
-        return reached

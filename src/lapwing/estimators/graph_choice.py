@@ -13,7 +13,8 @@ from ..messages import warn
 from .parameters import is_word
 from .targets import Targets
 
-_KERNEL_ALONE = "their predictions rest on the kernel alone"
+#: What follows for rows that no label reaches, where models have a kernel.
+KERNEL_ALONE = "their predictions rest on the kernel alone"
 
 
 def graph_of_rows(
@@ -23,7 +24,7 @@ def graph_of_rows(
     refit: bool,
     *,
     default: KNNGraph | None = None,
-    consequence: str = _KERNEL_ALONE,
+    consequence: str = KERNEL_ALONE,
 ) -> tuple[KNNGraph, np.ndarray]:
     """Return the graph fitted to the rows, and which of them a label reaches.
 
@@ -100,7 +101,7 @@ def regression_graph() -> KNNGraph:
 def label_reach(
     component: np.ndarray,
     labelled: np.ndarray,
-    consequence: str = _KERNEL_ALONE,
+    consequence: str = KERNEL_ALONE,
     advice: str = "or raise n_neighbors of the graph",
 ) -> np.ndarray:
     """Return which rows share a component of the graph with a labelled one, and warn of others.
