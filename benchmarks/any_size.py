@@ -12,18 +12,22 @@ KᵀDK and KᵀK), and one that reads only. --estimator LapSVC fits LapSVC over 
 many landmarks instead.
 
 --dask N fits N rows with one worker of one thread and 2N with two: weak scaling is the ratio of the
-times. Then the rows of one file in --partitions parts, whose time beyond that of 4 parts, per part
-and pass, is the overhead of a partition.
+times. The same ratio of bare passes, in one process of one thread and in two at once, is what cores
+that share memory and clock allow. Then the rows of one file in --partitions parts, whose time
+beyond that of 4 parts, per part and pass, is the overhead of a partition.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 
@@ -81,6 +85,8 @@ def cluster(options):
         f"{one['worker']:.2f} and {two['worker']:.2f} GB",
         flush=True,
     )
+    alone, both = (at_once(options, few, times) for times in (1, 2))
+    print(f"bare passes, one process and two at once: {alone:.1f} and {both:.1f} s", flush=True)
     file = write(Path(options.folder), 100_000)
     whole = run("dask", options, file, workers=2, parts=4)
     parts = run("dask", options, file, workers=2, parts=options.partitions)
@@ -91,6 +97,14 @@ def cluster(options):
         f"{parts['seconds']:.2f} s, {each:.1f} ms per partition and pass",
         flush=True,
     )
+
+
+def at_once(options, files, n):
+    """Return the seconds of bare passes in n processes of one thread that run at the same time."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    with ThreadPoolExecutor(n) as pool, patch.dict(os.environ, one):
+        found = list(pool.map(lambda _: run("products", options, files), range(n)))
+    return max(job["seconds"] for job in found)
 
 
 def run(job, options, files, **more):
@@ -250,6 +264,10 @@ def dask(options):
 
 def peak_memory():
     """Peak of the resident memory of this process in GB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what `getrusage` returns includes the peak of the process that began this
+        [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+        return int(line.split()[1]) / 1e6
     unit = 1e9 if sys.platform == "darwin" else 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 

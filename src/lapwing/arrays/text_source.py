@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import threading
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +16,16 @@ from typing import IO, Any
 
 #: Errors of damaged compressed files.
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+#: Seconds in which a thread that reads a closed file has asked for more of it.
+_PATIENCE = 0.02
 
 
 class TextSource:
     """A text file as pyarrow reads it: unpacked, in UTF-8, without empty lines at the start.
+
+    pyarrow reads ahead in a thread of its own, which may still do so when its consumer has failed.
+    A process that ends meanwhile would wait for that thread forever: so `close` ends the file for
+    it, and waits until it has seen the end.
 
     Attributes
     ----------
@@ -33,6 +40,8 @@ class TextSource:
             self._decoder = codecs.getincrementaldecoder(encoding)()
         self._n_lines = self.n_bytes = self.n_quotes = 0
         self._at_start, self.closed = True, False
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._reader = threading.get_ident()  # the thread that reads
 
     def __enter__(self) -> TextSource:
         return self
@@ -41,12 +50,26 @@ class TextSource:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        self.closed = True
+        """Close the file; the thread that reads it finds its end."""
+        with self._lock:
+            self._file.close()
+            self.closed = True
+        if self._reader != threading.get_ident():
+            self._ended.wait(_PATIENCE)  # in vain if the thread is done, or waits to be asked
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most ``size`` bytes, none at the end of the file."""
+        """Return at most ``size`` bytes, none at the end of the file, and once it is closed."""
+        data = b""
+        self._reader = threading.get_ident()
+        try:
+            with self._lock:
+                data = b"" if self.closed else self._read(size)
+        finally:
+            if not data:  # also after an error
+                self._ended.set()
+        return data
+
+    def _read(self, size: int) -> bytes:
         while True:
             # A byte of another encoding may need three in UTF-8.
             data = self._file.read(size if self._decoder is None else max(size // 3, 1))

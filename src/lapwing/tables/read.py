@@ -30,8 +30,9 @@ Decimal = str | Mapping[str, str] | None
 _MATRICES = {**dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"), ".npz": "npz"}
 #: Number of rows that are inspected before anything is read, and most rows and cells of a batch.
 _SAMPLE, _BATCH_ROWS, _BATCH_CELLS = 500, 65_536, 4_000_000
-#: Bytes that one byte of a row of a text file may take until the row is stored.
-_ROW_COPIES = 16
+#: Bytes that one byte of a row of a text file may take until the row is stored: pyarrow reads 32
+#: blocks ahead, each of which holds a row, and copies follow.
+_ROW_COPIES = 48
 
 
 @dataclass(frozen=True)
