@@ -44,6 +44,7 @@ def main():
     for name in options.sets.split(","):
         data = data_folder(f"{name}.npz")
         X, [y] = data.rows(f"{name}.npz"), data.load(f"{name}.npz", "y")
+        y = np.unique(y, return_inverse=True)[1]
         size, n_labels = SETS[name]
         draws = range(options.first_draw, options.first_draw + options.draws)
         found = np.array([accuracies(X, y, size, n_labels, draw) for draw in draws])

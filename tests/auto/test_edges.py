@@ -46,7 +46,7 @@ def test_weights_are_those_of_the_formula(form, monkeypatch):
     X, U, W = *dense, graph.affinity_.toarray()
     own, every = naive_sums(U, U, 5), naive_sums(U, X, 5)
     expected, linked, m, n = np.zeros_like(W), W > 0, len(U), len(X)
-    expected[linked] = W[linked] * (m / (m + n)) * (own + every)[linked] / own[linked]
+    expected[linked] = W[linked] * (every[linked] / n) / (own[linked] / m)
     np.testing.assert_allclose(found.affinity_.toarray(), expected, rtol=1e-9)
     assert found.n_neighbors == 4
     assert np.array_equal(found.component_, graph.component_)

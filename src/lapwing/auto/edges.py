@@ -29,9 +29,9 @@ _TILE_ROWS = 20_000
 def weigh_edges(graph: KNNGraph, rows: UsedRows, others: Any) -> KNNGraph:
     """Return the graph of the rows in use with weights by these rows and others.
 
-    The weight of an edge is multiplied by (b + t)/(m + n) · m/b, where b = Σ_x s_i(x)s_j(x) over
-    the m rows in use, and t is the same over these and the others, n rows together. Edges and
-    components stay. Cost: n·m·d operations.
+    The weight of an edge is multiplied by (t/n) / (b/m), where b = Σ_x s_i(x)s_j(x) over the m rows
+    in use, and t is the same over these and the others, n rows together. Edges and components stay.
+    Cost: n·m·d operations.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def weigh_edges(graph: KNNGraph, rows: UsedRows, others: Any) -> KNNGraph:
         of_all += _sums(*nearest_known(U, rows.scaling.apply(others[tile]), k), m, codes)
     known = of_used > 0
     factor = np.ones(len(codes))
-    factor[known] = (1.0 + of_all[known] / of_used[known]) / (2.0 + others.shape[0] / m)
+    factor[known] = of_all[known] / of_used[known] * (m / (m + others.shape[0]))
     half = sp.csr_array((W.data[upper] * factor, (i[upper], W.indices[upper])), shape=W.shape)
     found = KNNGraph.from_affinity(half + half.T, normalized=graph.normalized, power=graph.power)
     return found.set_params(n_neighbors=graph.n_neighbors)
