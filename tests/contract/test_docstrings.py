@@ -46,7 +46,7 @@ VARIANTS: dict[str, list[set[str]]] = {
     "epsilon": [SVR, NFI],  # a tube for g, a tube for y, a ridge
     "fit_intercept": [MARGIN],  # its mean is held
     "gamma": [GRID, LANDMARKS, PROTOTYPES],  # sequences, and "local" widths
-    "graph": [LGC, GRID, PATH, DEFAULT],  # other defaults, lists
+    "graph": [LAPLACIAN, LGC, GRID, PATH, DEFAULT],  # "anchors", other defaults, lists
     "kernel": [LANDMARKS, PROTOTYPES],  # also the similarity of the graph
     "max_iter": [MARGIN, LGC, TUBE],  # what is counted
     "memory_limit": [MARGIN, LGC, GRID, PATH, LANDMARKS, PROTOTYPES, DEFAULT],  # what it is for

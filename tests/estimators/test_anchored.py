@@ -151,7 +151,8 @@ def test_rows_that_no_label_reaches():
 def test_what_does_not_fit_is_refused(model, parameters, message):
     X, y = data(model)
     X = X @ X.T if "precomputed" in parameters.values() else X
-    with pytest.raises(ValueError, match=message):
+    error = TypeError if "graph" in parameters else ValueError
+    with pytest.raises(error, match=message):
         clone(model).set_params(**parameters).fit(X, y)
 
 

@@ -280,7 +280,7 @@ def test_bad_rows_are_refused(bad, form):
     broken[3, 1] = bad
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         PVMClassifier().fit(form(broken), y)
-    with pytest.raises(ValueError, match=r"block 1: .*(NaN|infinity)"):
+    with pytest.raises(ValueError, match=r"block 1, row 3, column 1: .*(NaN|infinity)"):
         PVMClassifier().fit([(form(X), y), (form(broken), None)])
     model = PVMClassifier(n_prototypes=5).fit(form(X), y)
     with pytest.raises(ValueError, match=r"NaN|infinity"):

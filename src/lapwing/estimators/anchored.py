@@ -45,7 +45,7 @@ def over_anchors(settings: Any) -> bool:
     """Return whether the graph of an estimator is that of anchors; refuse what does not fit it."""
     if not is_word(settings.graph, "anchors"):
         if isinstance(settings.graph, str):
-            raise ValueError(
+            raise TypeError(
                 "graph must be a KNNGraph, an affinity matrix, 'anchors' or None, got "
                 f"{settings.graph!r}"
             )
