@@ -180,11 +180,8 @@ def _rows_in_blocks(
         source = str(arguments.data.resolve())
         parts = EncodedParts(source, arguments.encoding, encoder, most or _PART_ROWS)
         X = distributed_rows(parts, range(len(parts)))
-    decimal = None if not isinstance(reader.decimal, str) else reader.decimal
-    source = reader.files.name
-    return TrainingRows(
-        source, n_rows, encoder, known, task, decimal, X, None, names, in_blocks=True
-    )
+    source, mark = reader.files.name, reader.decimal
+    return TrainingRows(source, n_rows, encoder, known, task, mark, X, None, names, in_blocks=True)
 
 
 def block_rows(encoder: TableEncoder) -> int | None:

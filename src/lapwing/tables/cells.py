@@ -5,17 +5,20 @@ pyarrow is imported inside functions. Must not know files, nor what columns mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arrays.files import TableFiles
 from ..arrays.text_files import as_float64, known_texts
 from .numerals import decimal_mark, number_with
-from .table import is_missing, quoted
+from .table import quoted
 
 #: Bytes of a number, in its column and in the matrix, and of a text apart from its characters.
 NUMBER_BYTES, _TEXT_BYTES = 16, 64
+#: Number of rows that are inspected before anything is read.
+_SAMPLE = 500
 #: Most texts of a column of which equal ones are stored once.
 _SHARED = 10_000
 
@@ -115,13 +118,23 @@ def convert(
     return as_objects(column.cast(pa.string()), shared)
 
 
-def sniff_decimal(columns: Iterable[Sequence[str | None]]) -> str | None:
+def first_cells(files: TableFiles, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the first cells of columns that are texts, without missing ones."""
+    batch = next(files.batches(columns, _SAMPLE), None) if columns else None
+    cells = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
+    return {
+        name: known_texts(column).drop_null().to_pylist()
+        for name, column in cells.items()
+        if column.type == "string"
+    }
+
+
+def sniff_decimal(columns: Collection[Sequence[str]]) -> str | None:
     """Return a comma if the numbers of a column need it as decimal mark and no other a point.
 
     Then "1.234" in other columns is a number of thousands.
     """
-    known = [[c for c in cells if c is not None and not is_missing(c)] for cells in columns]
-    with_commas = (cells for cells in known if any("," in cell for cell in cells))
+    with_commas = (cells for cells in columns if any("," in cell for cell in cells))
     if not any(decimal_mark(cells) == "," for cells in with_commas):
         return None
-    return None if any(decimal_mark(cells) == "." for cells in known) else ","
+    return None if any(decimal_mark(cells) == "." for cells in columns) else ","

@@ -20,7 +20,7 @@ from ..arrays.files import TableFiles, open_files
 from ..arrays.memory import format_size, memory_budget, require_memory
 from ..arrays.text_files import LONGEST_ROW, LongRowError
 from ..arrays.text_source import open_text
-from .cells import NUMBER_BYTES, as_numbers, convert, sniff_decimal
+from .cells import NUMBER_BYTES, as_numbers, convert, first_cells, sniff_decimal
 from .matrices import read_npz, read_svmlight
 from .numerals import may_have_thousands
 from .table import MemoryCheck, Table, select_columns
@@ -28,8 +28,8 @@ from .table import MemoryCheck, Table, select_columns
 #: The decimal mark of all columns, or those of some columns by name, or None if it is not known.
 Decimal = str | Mapping[str, str] | None
 _MATRICES = {**dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"), ".npz": "npz"}
-#: Number of rows that are inspected before anything is read, and most rows and cells of a batch.
-_SAMPLE, _BATCH_ROWS, _BATCH_CELLS = 500, 65_536, 4_000_000
+#: Most rows and cells of a batch.
+_BATCH_ROWS, _BATCH_CELLS = 65_536, 4_000_000
 #: Bytes that one byte of a row of a text file may take until the row is stored: pyarrow reads 32
 #: blocks ahead, each of which holds a row, and copies follow.
 _ROW_COPIES = 48
@@ -47,14 +47,17 @@ class TableReader:
         The columns that are read.
     texts : frozenset of str
         Columns whose cells stay texts.
-    decimal : {".", ","}, mapping or None
-        Decimal mark of numbers in texts, of all columns or by column.
+    decimal : {".", ",", None}
+        Decimal mark of numbers in texts, if it is known.
+    marks : mapping of str to str
+        Decimal marks of columns that have one of their own.
     """
 
     files: TableFiles
     columns: list[str]
     texts: frozenset[str]
-    decimal: Decimal
+    decimal: str | None
+    marks: Mapping[str, str]
 
     def tables(self, most: int | None = None) -> Iterator[Table]:
         """Yield the rows from the start, as tables with bounded memory.
@@ -72,8 +75,6 @@ class TableReader:
         ValueError
             If a file is damaged, or there is no row.
         """
-        decimal = None if isinstance(self.decimal, Mapping) else self.decimal
-        marks = self.decimal if isinstance(self.decimal, Mapping) else {}
         texts, n_read = set(self.texts), 0
         shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
         names = self.columns or list(self.files.columns[:1])
@@ -83,11 +84,11 @@ class TableReader:
             for name in self.columns:
                 cells, size = batch.column(name), float(NUMBER_BYTES * batch.num_rows)
                 found = None
-                if self.files.is_text and name not in texts:
-                    found = as_numbers(cells, marks.get(name, decimal))
-                if found is None:
-                    if self.files.is_text:
+                if self.files.is_text and cells.type == "string" and name not in texts:
+                    found = as_numbers(cells, self.marks.get(name, self.decimal))
+                    if found is None:
                         texts.add(name)
+                if found is None:
                     is_text, source = name in texts, self.files.name
                     found, size = convert(cells, name, source, is_text, shared[name])
                 columns[name] = found
@@ -98,7 +99,7 @@ class TableReader:
                 columns,
                 place=place,
                 names=self.files.columns,
-                decimal=decimal,
+                decimal=self.decimal,
                 first_row=n_read,
                 n_bytes=n_bytes,
             )
@@ -150,14 +151,14 @@ def open_table(
         files = open_files(source, text)
         columns = select_columns(files.columns, drop, only, files.name)
         texts = {name for name in as_text if name is not None}
-        if files.is_text and not isinstance(decimal, Mapping):
-            sample = next(files.batches(columns, _SAMPLE), None) if columns else None
-            cells = {} if sample is None else sample.to_pydict()
-            cells = {name: column for name, column in cells.items() if name not in texts}
-            decimal = decimal or sniff_decimal(cells.values())
+        if isinstance(decimal, Mapping):
+            return TableReader(files, columns, frozenset(texts), None, decimal)
+        if files.is_text and decimal is None:
+            first = first_cells(files, [name for name in columns if name not in texts])
+            decimal = sniff_decimal(first.values())
             if decimal is None:  # what points mean can be seen in texts only
-                texts |= {name for name, column in cells.items() if may_have_thousands(column)}
-    return TableReader(files, columns, frozenset(texts), decimal)
+                texts |= {name for name, cells in first.items() if may_have_thousands(cells)}
+    return TableReader(files, columns, frozenset(texts), decimal, {})
 
 
 def read_table(
