@@ -126,28 +126,29 @@ def quoted(text: str, most: int = 60) -> str:
     return repr(text if len(text) <= most else text[:most] + "…")
 
 
-def is_missing(cell: Any) -> bool:
-    """Return whether a cell counts as missing: None, NaN or one of the usual marks."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in MISSING_MARKS
-    return cell is None or bool(cell != cell)
-
-
 def plain_number(number: float) -> int | float:
     """Return an int for a whole number that a float represents exactly, the float otherwise."""
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def as_texts(column: np.ndarray) -> np.ndarray:
+def as_texts(column: np.ndarray, missing: Collection[str] = MISSING_MARKS) -> np.ndarray:
     """Return a column as objects that are str, or None where a cell is missing.
 
     Whole numbers lose their ``.0``, so that a column of codes gives the same texts whether a
     format stores it as integers or as floats.
+
+    Parameters
+    ----------
+    column : ndarray
+        Numbers, or objects that have a text or are None.
+    missing : collection of str
+        The cells that count as missing, in lower case.
     """
     texts = np.empty(len(column), dtype=object)
     if column.dtype == object:
-        known = {cell: None if is_missing(cell) else str(cell).strip() for cell in set(column)}
-        texts[:] = [known[cell] for cell in column]
+        stripped = {cell: str(cell).strip() for cell in set(column) if cell is not None}
+        known = {cell: text for cell, text in stripped.items() if text.lower() not in missing}
+        texts[:] = [known.get(cell) for cell in column]
     else:
         texts[:] = [None if cell != cell else str(plain_number(cell)) for cell in column.tolist()]
     return texts

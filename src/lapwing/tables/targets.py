@@ -125,11 +125,7 @@ def _cells(table: Table, target: str | None) -> np.ndarray:
         raise ValueError(f"{table.source} has no array y: store the targets of the rows in it")
     else:
         column = table.y.astype(object if table.y.dtype.kind == "U" else np.float64)
-    if column.dtype != object:
-        return as_texts(column)
-    cells = np.empty(len(column), dtype=object)
-    cells[:] = [None if cell is None else str(cell).strip() or None for cell in column]
-    return cells
+    return as_texts(column, missing={""})
 
 
 def _marker_test(marker: str | None) -> Callable[[str], bool]:
