@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from .column_types import ColumnFacts, infer_column
+from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, read_numbers
 from .encode import TableEncoder
 from .numerals import NAMES
@@ -131,7 +131,9 @@ class _TableSummary:
                 continue
             is_text = cells.dtype == object or name in self._texts
             if name not in self.columns:
-                self.columns[name] = TextSummary(table.decimal) if is_text else NumberSummary()
+                self.columns[name] = (
+                    TextSummary(name, table.source, table.decimal) if is_text else NumberSummary()
+                )
             summary = self.columns[name]
             if isinstance(summary, TextSummary):
                 summary.update(as_texts(cells), table.place or table.where)
@@ -195,7 +197,7 @@ def _infer_columns(
 ) -> tuple[list[Column], list[str]]:
     """Return the columns that become features, and notes."""
     inferred = [
-        infer_column(ColumnFacts(name, source, summary.decimal, column), forced.get(name))
+        infer_column(name, column, summary.decimal, forced.get(name))
         for name, column in summary.columns.items()
     ]
     columns = [column for column, _ in inferred if column is not None]

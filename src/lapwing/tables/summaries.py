@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .columns import LARGEST_NUMBER, READINGS, read_text
+from .columns import LARGEST_NUMBER, READINGS, TOO_LARGE, bad_cell, read_text
 from .numerals import NAMES
-from .table import Place
+from .table import Place, quoted
 
 #: Numbers of which the median is exact, and the size of a sample of more of them.
 _EXACT, _SAMPLE = 1_000_000, 100_000
@@ -24,14 +24,6 @@ _EXACT, _SAMPLE = 1_000_000, 100_000
 _MOST_TEXTS, _MOST_CHARACTERS, _MOST_WORDS = 1_000_000, 1 << 26, 2_000_000
 #: Texts that stay when there are too many.
 _KEPT = 10_000
-
-
-class TooLargeError(ValueError):
-    """A number cannot be squared; has the cell, and where it is."""
-
-    def __init__(self, cell: str, where: str) -> None:
-        super().__init__(f"{cell} in {where} is too large")
-        self.cell, self.where = cell, where
 
 
 class NumberSummary:
@@ -161,6 +153,10 @@ class TextSummary:
 
     Attributes
     ----------
+    name, source : str
+        The column, and the name of its file, for messages.
+    decimal : {".", ",", None}
+        The decimal mark of the file, if it is known.
     n, n_missing : int
         Number of known and of missing cells.
     counts : Counter
@@ -171,12 +167,12 @@ class TextSummary:
         The same of a number that is too large, if all cells before it are numbers.
     """
 
-    def __init__(self, decimal: str | None) -> None:
+    def __init__(self, name: str, source: str, decimal: str | None) -> None:
+        self.name, self.source, self.decimal = name, source, decimal
         self.n = self.n_missing = 0
         self.counts: Counter[str] = Counter()
         self.odd: list[tuple[str, Place, int]] = []
         self.large: tuple[str, Place, int] | None = None
-        self._main = NAMES[decimal]
         self._characters = 0
         self._n_dropped = self._n_dropped_texts = self._n_dropped_words = 0
         self._read: dict[str, NumberSummary] = {}
@@ -203,7 +199,7 @@ class TextSummary:
             if len(self.odd) == 3:
                 return
             if text not in read:
-                read[text] = read_text(text, self._main)
+                read[text] = read_text(text, NAMES[self.decimal])
             number = read[text]
             if number is None:
                 self.odd.append((text, where, row))
@@ -252,7 +248,7 @@ class TextSummary:
 
         Raises
         ------
-        TooLargeError
+        ValueError
             If one of them is infinite or too large.
         """
         summary = self._read.get(reading, NumberSummary())
@@ -261,7 +257,8 @@ class TextSummary:
         too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
         if len(too_large):
             text, where, row = self.large or ([*self.counts][too_large[0]], None, 0)
-            raise TooLargeError(text, "a row" if where is None else where(row))
+            place = "a row" if where is None else where(row)
+            raise bad_cell(self.name, self.source, quoted(text), place, TOO_LARGE)
         summary.count(values, counts, self.n_missing)
         return summary
 
