@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from .text_files import LONGEST_ROW, TextFile, as_float64, known_texts, open_text_file
-from .text_source import unpacked_size
+from .text_source import is_packed, unpacked_size
 
 #: Formats by the suffixes of their files; text files may also end in ``.gz``.
 FORMATS = {
@@ -87,12 +87,30 @@ def check_names(names: Sequence[str], source: str) -> None:
             )
 
 
+def check_columns(columns: Iterable[str], names: Iterable[str], source: str) -> None:
+    """Raise a ValueError for the first name that no column has."""
+    known = dict.fromkeys(columns)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(map(repr, [*known][:20])) + (", …" if len(known) > 20 else "")
+            raise ValueError(f"{source} has no column {name!r}: it has {listed}")
+
+
+def format_suffix(path: Path) -> str:
+    """Return the suffix that shows the format, in lower case: that before ``.gz`` if it is packed.
+
+    Examples
+    --------
+    >>> format_suffix(Path("a.of.2024.CSV.gz")), format_suffix(Path("a.parquet"))
+    ('.csv', '.parquet')
+    """
+    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
+
+
 def file_format(path: Path) -> str | None:
     """Return the format that the suffix of a file shows, or None if it is not known."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        return "text" if FORMATS.get("".join(suffixes[-2:-1])) == "text" else None
-    return FORMATS.get("".join(suffixes[-1:]))
+    found = FORMATS.get(format_suffix(path))
+    return None if is_packed(path) and found != "text" else found
 
 
 def open_folder(folder: Path, options: TextOptions) -> list[FilePart]:

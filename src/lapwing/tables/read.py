@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.file_parts import FORMATS, TextOptions
+from ..arrays.file_parts import FORMATS, TextOptions, format_suffix
 from ..arrays.files import TableFiles, open_files
 from ..arrays.memory import format_size, memory_budget, require_memory
 from ..arrays.text_files import LONGEST_ROW, LongRowError
@@ -325,10 +325,7 @@ def _checked_rows(source: Any, budget: int) -> Iterator[None]:
 
 def _matrix_format(path: Path, encoding: str) -> str | None:
     """Return the format of a file that contains a matrix, or None if it is a table."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = format_suffix(path)
     if suffix == ".txt" and _looks_like_svmlight(path, encoding):
         return "svmlight"
     if suffix == ".npy":
