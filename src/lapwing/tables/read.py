@@ -7,7 +7,7 @@ read: `arrays.files`, `cells` and `matrices` know that.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,6 +51,8 @@ class TableReader:
         Decimal mark of numbers in texts, if it is known.
     marks : mapping of str to str
         Decimal marks of columns that have one of their own.
+    watch : callable, optional
+        Called with the tables of a pass; yields them.
     """
 
     files: TableFiles
@@ -58,9 +60,10 @@ class TableReader:
     texts: frozenset[str]
     decimal: str | None
     marks: Mapping[str, str]
+    watch: Callable[[Iterator[Table]], Iterator[Table]] = iter
 
     def tables(self, most: int | None = None) -> Iterator[Table]:
-        """Yield the rows from the start, as tables with bounded memory.
+        """Return the rows from the start, as tables with bounded memory.
 
         Cells of a text file that all are numbers are float64. From the first table on in which
         they are not, a column contains texts: read it with `as_text` if all tables must agree.
@@ -75,6 +78,9 @@ class TableReader:
         ValueError
             If a file is damaged, or there is no row.
         """
+        return self.watch(self._tables(most))
+
+    def _tables(self, most: int | None) -> Iterator[Table]:
         texts, n_read = set(self.texts), 0
         shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
         names = self.columns or list(self.files.columns[:1])
