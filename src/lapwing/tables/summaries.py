@@ -60,9 +60,7 @@ class NumberSummary:
         self._last = float(values[-1])
         known = values[~np.isnan(values)]
         self.n_missing += len(values) - len(known)
-        if len(known):
-            mean = float(known.mean())
-            self._merge(known, len(known), mean, float(np.square(known - mean).sum()))
+        self._add(known, np.ones(len(known)))
         self._sample.append((values, keys))
         if sum(len(values) for values, _ in self._sample) > _EXACT:
             self._is_sampled = True
@@ -78,14 +76,16 @@ class NumberSummary:
         """Add each number as often as it occurs, and missing cells; to be called once."""
         self.n_missing += n_missing
         self.counts_rows &= bool((np.diff(values) == 1).all() and (counts == 1).all())
-        n = int(counts.sum())
-        if n:
-            mean = float(values @ counts) / n
-            self._merge(values, n, mean, float((values - mean) ** 2 @ counts))
+        self._add(values, counts)
         self._counted = values, counts
 
-    def _merge(self, values: np.ndarray, n: int, mean: float, squares: float) -> None:
-        """Add n values with their mean, and the sum of their squares about it."""
+    def _add(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """Add each value as often as it occurs to the sums and extremes."""
+        n = int(counts.sum())
+        if n == 0:
+            return
+        mean = float((values * counts).sum()) / n
+        squares = float((np.square(values - mean) * counts).sum())
         step, total = mean - self.mean, self.n + n
         self._squares += squares + step**2 * self.n * n / total
         self.mean += step * n / total
