@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from ..messages import listing, quoted
 from .text_files import LONGEST_ROW, TextFile, as_float64, known_texts, open_text_file
 from .text_source import is_packed, unpacked_size
 
@@ -79,10 +80,9 @@ def check_names(names: Sequence[str], source: str) -> None:
     """Raise a ValueError if two columns have the same name."""
     for name, count in Counter(names).most_common(1):
         if count > 1:
-            shown = repr(name if len(name) <= 60 else name[:60] + "…")
             positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
             raise ValueError(
-                f"{source} has {count} columns named {shown}, at positions "
+                f"{source} has {count} columns named {quoted(name)}, at positions "
                 f"{', '.join(positions)}: rename all but one"
             )
 
@@ -92,8 +92,9 @@ def check_columns(columns: Iterable[str], names: Iterable[str], source: str) -> 
     known = dict.fromkeys(columns)
     for name in names:
         if name not in known:
-            listed = ", ".join(map(repr, [*known][:20])) + (", …" if len(known) > 20 else "")
-            raise ValueError(f"{source} has no column {name!r}: it has {listed}")
+            raise ValueError(
+                f"{source} has no column {quoted(name)}: it has {listing(map(str, known), 20)}"
+            )
 
 
 def format_suffix(path: Path) -> str:

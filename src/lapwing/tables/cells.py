@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arrays.files import TableFiles
 from ..arrays.text_files import as_float64, known_texts
+from ..messages import quoted
 from .numerals import decimal_mark, number_with
-from .table import quoted
 
 #: Bytes of a number, in its column and in the matrix, and of a text apart from its characters.
 NUMBER_BYTES, _TEXT_BYTES = 16, 64

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from ..messages import quoted
 from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days
 from .numerals import (
     NAMES,
@@ -19,7 +20,6 @@ from .numerals import (
     number_or_none,
 )
 from .summaries import NumberSummary, TextSummary
-from .table import quoted
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95

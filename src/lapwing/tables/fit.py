@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from ..messages import listing, quoted
 from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, read_numbers
 from .encode import TableEncoder
 from .numerals import NAMES
 from .read import TableReader
 from .summaries import NumberSummary, TextSummary
-from .table import Table, as_texts, check_column, listing, quoted
+from .table import Table, as_texts, check_column
 from .targets import TargetSummary, infer_targets
 
 #: Number of features above which a matrix of mostly zeros is stored sparsely.

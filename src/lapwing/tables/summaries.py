@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from ..messages import quoted
 from .columns import LARGEST_NUMBER, READINGS, TOO_LARGE, bad_cell, read_text
 from .numerals import NAMES
-from .table import Place, quoted
+from .table import Place
 
 #: Numbers of which the median is exact, and the size of a sample of more of them.
 _EXACT, _SAMPLE = 1_000_000, 100_000

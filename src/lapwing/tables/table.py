@@ -7,13 +7,14 @@ there. Must not know file formats, nor how columns become features.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays.text_files import MISSING_MARKS
+from ..messages import listing, quoted
 
 #: Returns the position of a row in its file as text, such as "line 3".
 Place = Callable[[int], str]
@@ -107,23 +108,6 @@ def select_columns(
         check_column(name, names, source)
     left_out, wanted = set(drop), set(names if only is None else only)
     return [name for name in names if name in wanted and name not in left_out]
-
-
-def listing(names: Iterable[str], most: int) -> str:
-    """Return the first names as text, in quotes and with commas between them."""
-    names = list(names)
-    return ", ".join(map(quoted, names[:most])) + (", …" if len(names) > most else "")
-
-
-def quoted(text: str, most: int = 60) -> str:
-    """Return a text in quotes for a message; a long one is cut.
-
-    Examples
-    --------
-    >>> quoted("colour"), quoted("colour of the sky", 6)
-    ("'colour'", "'colour…'")
-    """
-    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 def plain_number(number: float) -> int | float:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..messages import quoted
 from .numerals import NOTATIONS, looks_like_number, notation, number_or_none
-from .table import MISSING_MARKS, Table, as_texts, plain_number, quoted
+from .table import MISSING_MARKS, Table, as_texts, plain_number
 
 #: Labels that may mean that there is none.
 _UNLABELLED = frozenset({"unknown", "unlabeled", "unlabelled", "missing", "todo"})
