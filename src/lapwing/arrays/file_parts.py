@@ -288,16 +288,14 @@ def _text_parts(paths: list[Path], options: TextOptions) -> list[FilePart]:
         check_names(file.names, path.name)
         if numbers is None:
             rows = [row for row in file.sample if len(row) == len(file.names)]
-            cells = zip(*rows, strict=True) if rows else [()] * len(file.names)
-            texts = dict(zip(file.names, cells, strict=True))
             numbers = {
                 name
-                for name in texts
+                for i, name in enumerate(file.names)
                 if name not in options.as_text
-                and _numbers(pa.array(texts[name], "string")) is not None
+                and _numbers(pa.array([row[i] for row in rows], "string")) is not None
             }
-        types = [pa.float64() if name in numbers else pa.string() for name in file.names]
-        schema = pa.schema(list(zip(file.names, types, strict=True)))
+        types = {name: pa.float64() if name in numbers else pa.string() for name in file.names}
+        schema = pa.schema(list(types.items()))
         read = _text_reader(file, numbers, options.longest_row)
         parts.append(FilePart(path.name, schema, None, read, {}, n_expected, file.line_of))
     return parts

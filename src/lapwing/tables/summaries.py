@@ -175,9 +175,9 @@ class TextSummary:
         self.odd: list[tuple[str, Place, int]] = []
         self.large: tuple[str, Place, int] | None = None
         self._characters = 0
-        self._n_dropped = self._n_dropped_texts = self._n_dropped_words = 0
-        self._read: dict[str, NumberSummary] = {}
-        self._n_read: Counter[str] = Counter()
+        # Of the texts that are not kept: how many, their words, and the numbers among them.
+        self._n_dropped_texts = self._n_dropped_words = 0
+        self._read = {reading: NumberSummary() for reading in READINGS}
         self._words = WordCounts()
         self._rng = np.random.default_rng(0)
 
@@ -212,16 +212,13 @@ class TextSummary:
         kept = Counter(dict(self.counts.most_common(_KEPT)))
         dropped = {text: n for text, n in self.counts.items() if text not in kept}
         self.counts, self._characters = kept, sum(map(len, kept))
-        self._n_dropped += sum(dropped.values())
         self._n_dropped_texts += len(dropped)
         self._n_dropped_words += sum(len(text.split()) * n for text, n in dropped.items())
         self._words.update(dropped)
-        for reading in READINGS:
+        for reading, summary in self._read.items():
             read = [(read_text(text, reading), n) for text, n in dropped.items()]
             values = np.array([v for v, n in read if v is not None for _ in range(n)], dtype=float)
             values = values[np.abs(values) <= LARGEST_NUMBER]
-            self._n_read[reading] += len(values)
-            summary = self._read.setdefault(reading, NumberSummary())
             summary.update(values, self._rng.random(len(values)))
 
     @property
@@ -238,21 +235,21 @@ class TextSummary:
     def n_read(self, reading: str) -> int:
         """Return how many cells can be read as numbers in that way."""
         kept = (n for text, n in self.counts.items() if read_text(text, reading) is not None)
-        return sum(kept) + self._n_read[reading]
+        return sum(kept) + self._read[reading].n
 
     def can_be(self, reading: str) -> bool:
         """Return whether the texts that are not kept can be read in that way."""
-        return self._n_read[reading] == self._n_dropped
+        return self._read[reading].n == self.n - self.counts.total()
 
     def numbers(self, reading: str) -> NumberSummary:
-        """Return the summary of the numbers that all texts are.
+        """Return the summary of the numbers that all texts are; to be called once, at the end.
 
         Raises
         ------
         ValueError
             If one of them is infinite or too large.
         """
-        summary = self._read.get(reading, NumberSummary())
+        summary = self._read[reading]
         read = [read_text(text, reading) for text in self.counts]
         values, counts = np.array(read, dtype=float), np.array([*self.counts.values()], dtype=float)
         too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
