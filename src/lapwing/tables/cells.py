@@ -16,15 +16,15 @@ from ..messages import quoted
 from .numerals import decimal_mark, number_with
 
 #: Bytes of a number, in its column and in the matrix, and of a text apart from its characters.
-NUMBER_BYTES, _TEXT_BYTES = 16, 64
+_NUMBER_BYTES, _TEXT_BYTES = 16, 64
 #: Number of rows that are inspected before anything is read.
 _SAMPLE = 500
 #: Most texts of a column of which equal ones are stored once.
 _SHARED = 10_000
 
 
-def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
-    """Return texts of pyarrow as float64, NaN for missing ones, or None if one is not a number.
+def as_numbers(column: Any, decimal: str | None = None) -> Any | None:
+    """Return texts of pyarrow as float64, null for missing ones, or None if one is not a number.
 
     Parameters
     ----------
@@ -37,9 +37,12 @@ def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> as_numbers(pa.array(["1", " 2.5", "NA"])), as_numbers(pa.array(["1.234,5", "2"]), ",")
-    (array([1. , 2.5, nan]), array([1234.5,    2. ]))
+    >>> as_numbers(pa.array(["1", " 2.5", "NA"])).to_pylist()
+    [1.0, 2.5, None]
+    >>> as_numbers(pa.array(["1.234,5", "2"]), ",").to_pylist()
+    [1234.5, 2.0]
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     known = known_texts(column)
@@ -47,15 +50,12 @@ def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
     if decimal != "," or not pc.any(pc.match_substring(known, ".")).as_py():
         plain = as_float64(pc.replace_substring(known, ",", ".") if decimal == "," else known)
         if plain is not None:
-            return plain.to_numpy(zero_copy_only=False)
+            return plain
     if decimal is None:
         return None
     coded = known.dictionary_encode()
     found = [number_with(text, decimal) for text in coded.dictionary.to_pylist()]
-    if None in found:
-        return None
-    numbers = np.array([*found, np.nan], dtype=np.float64)
-    return numbers[pc.fill_null(coded.indices, len(found)).to_numpy()]
+    return None if None in found else pa.array(found, pa.float64()).take(coded.indices)
 
 
 def as_objects(column: Any, shared: dict[str, str]) -> tuple[np.ndarray, float]:
@@ -101,7 +101,7 @@ def convert(
     is_text = is_any(types.is_string, types.is_large_string)
     if types.is_null(column.type) or (is_number and not as_text):
         numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return numbers, NUMBER_BYTES * len(column)
+        return numbers, _NUMBER_BYTES * len(column)
     if types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):

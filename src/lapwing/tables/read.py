@@ -20,7 +20,7 @@ from ..arrays.files import TableFiles, open_files
 from ..arrays.memory import format_size, memory_budget, require_memory
 from ..arrays.text_files import LONGEST_ROW, LongRowError
 from ..arrays.text_source import open_text
-from .cells import NUMBER_BYTES, as_numbers, convert, first_cells, sniff_decimal
+from .cells import as_numbers, convert, first_cells, sniff_decimal
 from .matrices import read_npz, read_svmlight
 from .numerals import may_have_thousands
 from .table import MemoryCheck, Table, select_columns
@@ -81,26 +81,24 @@ class TableReader:
         return self.watch(self._tables(most))
 
     def _tables(self, most: int | None) -> Iterator[Table]:
-        texts, n_read = set(self.texts), 0
+        source, texts, n_read = self.files.name, set(self.texts), 0
         shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
         names = self.columns or list(self.files.columns[:1])
         rows = max(1, min(most or _BATCH_ROWS, _BATCH_ROWS, _BATCH_CELLS // len(names)))
         for batch, place in self.files.located(names, rows):
             columns, n_bytes = {}, 0.0
             for name in self.columns:
-                cells, size = batch.column(name), float(NUMBER_BYTES * batch.num_rows)
-                found = None
+                cells = batch.column(name)
                 if self.files.is_text and cells.type == "string" and name not in texts:
-                    found = as_numbers(cells, self.marks.get(name, self.decimal))
-                    if found is None:
+                    numbers = as_numbers(cells, self.marks.get(name, self.decimal))
+                    if numbers is None:
                         texts.add(name)
-                if found is None:
-                    is_text, source = name in texts, self.files.name
-                    found, size = convert(cells, name, source, is_text, shared[name])
-                columns[name] = found
+                    else:
+                        cells = numbers
+                columns[name], size = convert(cells, name, source, name in texts, shared[name])
                 n_bytes += size
             yield Table(
-                self.files.name,
+                source,
                 batch.num_rows,
                 columns,
                 place=place,
@@ -111,7 +109,7 @@ class TableReader:
             )
             n_read += batch.num_rows
         if n_read == 0:
-            raise ValueError(f"{self.files.name} has columns and no rows: add at least one row")
+            raise ValueError(f"{source} has columns and no rows: add at least one row")
 
     def expected_size(self) -> tuple[int, float]:
         """Return the number of rows and the bytes of all in memory, estimated by the first ones.
