@@ -87,12 +87,11 @@ def fit_encoder(
         marker, reading, notes = infer_targets(targets, unlabeled)
         shape = table.X.shape[1], sparse.issparse(table.X)
         return TableEncoder(target, id, marker, reading, *shape, [], notes)
-    forced = dict.fromkeys(text_columns, "text")
     source = table.source if isinstance(table, Table) else table.files.name
     both = set(text_columns) & set(categorical_columns)
     if both:
         raise ValueError(f"column {min(both)!r} is named as text and as category: choose one")
-    forced |= dict.fromkeys(categorical_columns, "category")
+    forced = dict.fromkeys(text_columns, "text") | dict.fromkeys(categorical_columns, "category")
     target = _check_names(table.columns, source, target, [id, *forced])
     summary, targets = _summarize(table, target, id, forced)
     columns, notes = _infer_columns(summary, source, forced)
