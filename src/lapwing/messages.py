@@ -1,4 +1,4 @@
-"""Messages to the user while a model is fitted: warnings at the user's own line, and progress.
+"""Messages to the user: warnings at the user's own line, names in quotes, and progress of a fit.
 
 Every layer may use it; it knows none of them.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -46,6 +47,23 @@ def _is_repeated(entry: FrameType, message: str, category: type[Warning]) -> boo
     is_repeated = (message, category) in reported
     reported.add((message, category))
     return is_repeated
+
+
+def listing(names: Iterable[str], most: int) -> str:
+    """Return the first names as text, in quotes and with commas between them."""
+    names = list(names)
+    return ", ".join(map(quoted, names[:most])) + (", …" if len(names) > most else "")
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """Return a text in quotes for a message; a long one is cut.
+
+    Examples
+    --------
+    >>> quoted("colour"), quoted("colour of the sky", 6)
+    ("'colour'", "'colour…'")
+    """
+    return repr(text if len(text) <= most else text[:most] + "…")
 
 
 class ProgressLine:

@@ -70,7 +70,7 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
         assert found.schema == files.schema
         assert found.to_pydict() == rows().to_pydict()
     assert together(files, ["name", "x"]).to_pydict() == rows().select(["name", "x"]).to_pydict()
-    with pytest.raises(ValueError, match=f"{name} has no column 'z': it has x, n, name"):
+    with pytest.raises(ValueError, match=f"{name} has no column 'z': it has 'x', 'n', 'name'"):
         next(files.batches(["z"]))
 
 

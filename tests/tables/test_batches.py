@@ -172,7 +172,7 @@ def test_sums_of_numbers(cells, splits):
 def test_sums_of_counted_numbers(cells):
     """Numbers in texts are added once, with their counts."""
     texts = [None if cell is None else repr(cell) for cell in cells]
-    summary = TextSummary(None)
+    summary = TextSummary("x", "t.csv", None)
     summary.update(np.array(texts, dtype=object), str)
     assert (summary.n, summary.n_missing) == (len(texts) - texts.count(None), texts.count(None))
     known = np.array([float(text) for text in texts if text is not None])
@@ -205,11 +205,11 @@ def test_very_many_texts(monkeypatch):
     rng = np.random.default_rng(0)
     texts = [f"w{i % 5} x{i % 3} {i}" for i in range(3000)] + ["often seen text"] * 500
     texts = np.array(rng.permutation(texts), dtype=object)
-    exact = TextSummary(None)
+    exact = TextSummary("x", "t.csv", None)
     exact.update(texts, str)
     monkeypatch.setattr(summaries, "_MOST_TEXTS", 400)
     monkeypatch.setattr(summaries, "_KEPT", 20)
-    dropped = TextSummary(None)
+    dropped = TextSummary("x", "t.csv", None)
     for part in np.split(texts, range(100, 3500, 100)):
         dropped.update(part, str)
     assert len(dropped.counts) <= 400
@@ -220,11 +220,11 @@ def test_very_many_texts(monkeypatch):
     assert not dropped.can_be("number")
     assert dropped.words() == exact.words()
     dates = np.array([f"{1900 + i % 100}-01-{1 + i % 28:02d}" for i in range(2000)], dtype=object)
-    found = TextSummary(None)
+    found = TextSummary("x", "t.csv", None)
     for part in np.split(dates, 10):
         found.update(part, str)
     monkeypatch.undo()
-    whole = TextSummary(None)
+    whole = TextSummary("x", "t.csv", None)
     whole.update(dates, str)
     assert found.can_be("date")
     assert found.numbers("date").median == whole.numbers("date").median

@@ -88,6 +88,20 @@ def test_the_decimal_mark_of_a_file(tmp_path):
     assert read_table(path, decimal=",").columns["x"].tolist() == [1.2, 3.0]
 
 
+def test_columns_of_folders_are_no_cells(tmp_path):
+    """They have a type of their own, and say nothing about the decimal mark of the files."""
+    for year in ("2024", "2025", "__HIVE_DEFAULT_PARTITION__"):
+        folder = tmp_path / f"year={year}" / "region=north"
+        folder.mkdir(parents=True)
+        write(folder / "a.csv", GERMAN)
+    table = read_table(tmp_path)
+    assert table.decimal == ","
+    np.testing.assert_array_equal(table.columns["einwohner"], [950.0, 1200.0, 12000.0] * 3)
+    np.testing.assert_array_equal(table.columns["year"], np.repeat([2024.0, 2025.0, np.nan], 3))
+    assert table.columns["region"].tolist() == ["north"] * 9
+    assert read_table(tmp_path, as_text=["year"]).columns["year"][[0, 8]].tolist() == ["2024", None]
+
+
 def test_codes_lose_nothing_when_texts_come_late(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "_BLOCK", 60)
     codes = [f"{i:03d}" for i in range(50)] + ["abc"]

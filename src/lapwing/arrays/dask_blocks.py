@@ -18,14 +18,8 @@ import numpy as np
 
 from ..messages import warn
 from .blocks import RowBlocks, Sums, add_up, join_rows, refuse_change
-from .row_collections import (
-    Part,
-    RowCollection,
-    check_columns,
-    is_dask,
-    refuse_column,
-    refuse_names,
-)
+from .file_parts import check_columns
+from .row_collections import Part, RowCollection, is_dask, refuse_column, refuse_names
 from .threads import one_thread, row_blocks
 
 #: Results that are merged at a time.

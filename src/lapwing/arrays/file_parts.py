@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from ..messages import listing, quoted
 from .text_files import LONGEST_ROW, TextFile, as_float64, known_texts, open_text_file
-from .text_source import unpacked_size
+from .text_source import is_packed, unpacked_size
 
 #: Formats by the suffixes of their files; text files may also end in ``.gz``.
 FORMATS = {
@@ -79,20 +80,38 @@ def check_names(names: Sequence[str], source: str) -> None:
     """Raise a ValueError if two columns have the same name."""
     for name, count in Counter(names).most_common(1):
         if count > 1:
-            shown = repr(name if len(name) <= 60 else name[:60] + "…")
             positions = [str(i) for i, other in enumerate(names, start=1) if other == name][:10]
             raise ValueError(
-                f"{source} has {count} columns named {shown}, at positions "
+                f"{source} has {count} columns named {quoted(name)}, at positions "
                 f"{', '.join(positions)}: rename all but one"
             )
 
 
+def check_columns(columns: Iterable[str], names: Iterable[str], source: str) -> None:
+    """Raise a ValueError for the first name that no column has."""
+    known = dict.fromkeys(columns)
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{source} has no column {quoted(name)}: it has {listing(map(str, known), 20)}"
+            )
+
+
+def format_suffix(path: Path) -> str:
+    """Return the suffix that shows the format, in lower case: that before ``.gz`` if it is packed.
+
+    Examples
+    --------
+    >>> format_suffix(Path("a.of.2024.CSV.gz")), format_suffix(Path("a.parquet"))
+    ('.csv', '.parquet')
+    """
+    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
+
+
 def file_format(path: Path) -> str | None:
     """Return the format that the suffix of a file shows, or None if it is not known."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        return "text" if FORMATS.get("".join(suffixes[-2:-1])) == "text" else None
-    return FORMATS.get("".join(suffixes[-1:]))
+    found = FORMATS.get(format_suffix(path))
+    return None if is_packed(path) and found != "text" else found
 
 
 def open_folder(folder: Path, options: TextOptions) -> list[FilePart]:
@@ -269,16 +288,14 @@ def _text_parts(paths: list[Path], options: TextOptions) -> list[FilePart]:
         check_names(file.names, path.name)
         if numbers is None:
             rows = [row for row in file.sample if len(row) == len(file.names)]
-            cells = zip(*rows, strict=True) if rows else [()] * len(file.names)
-            texts = dict(zip(file.names, cells, strict=True))
             numbers = {
                 name
-                for name in texts
+                for i, name in enumerate(file.names)
                 if name not in options.as_text
-                and _numbers(pa.array(texts[name], "string")) is not None
+                and _numbers(pa.array([row[i] for row in rows], "string")) is not None
             }
-        types = [pa.float64() if name in numbers else pa.string() for name in file.names]
-        schema = pa.schema(list(zip(file.names, types, strict=True)))
+        types = {name: pa.float64() if name in numbers else pa.string() for name in file.names}
+        schema = pa.schema(list(types.items()))
         read = _text_reader(file, numbers, options.longest_row)
         parts.append(FilePart(path.name, schema, None, read, {}, n_expected, file.line_of))
     return parts

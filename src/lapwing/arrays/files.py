@@ -16,6 +16,7 @@ from typing import Any
 from .file_parts import (
     FilePart,
     TextOptions,
+    check_columns,
     check_names,
     dataset_part,
     explained,
@@ -102,11 +103,7 @@ class TableFiles:
         The place is a text such as "line 7", or "row 7 of b.parquet" if there are several files.
         """
         names = list(self.columns if columns is None else columns)
-        for name in names:
-            if name not in self.columns:
-                raise ValueError(
-                    f"{self.name} has no column {name!r}: it has {', '.join(self.columns[:20])}"
-                )
+        check_columns(self.columns, names, self.name)
         for part in self._parts:
             stored = [name for name in names if name not in part.constants]
             n_read = 0

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .blocks import RowBlocks
-from .file_parts import TextOptions
+from .file_parts import TextOptions, check_columns
 from .files import is_table_files, open_files
 from .text_files import as_float64, known_texts
 
@@ -258,15 +258,6 @@ def _table_rows(
 
     rest = [None if isinstance(one, str) else one for one in (y, weights)]
     return RowCollection(RowBlocks(read), names, rest[0], rest[1])
-
-
-def check_columns(columns: Iterable[str], names: Iterable[str], source: str) -> None:
-    """Refuse names of labels or weights that no column has."""
-    known = list(columns)
-    for name in names:
-        if name not in known:
-            listed = ", ".join(map(repr, known[:20])) + (", …" if len(known) > 20 else "")
-            raise ValueError(f"{source} has no column {name!r}: it has {listed}")
 
 
 def _check_numbers(files: Any, names: tuple[str, ...]) -> None:

@@ -124,10 +124,15 @@ def bad_encoding(path: Path, encoding: str) -> str:
     )
 
 
+def is_packed(path: Path) -> bool:
+    """Return whether a file is compressed by gzip, as its name shows."""
+    return path.suffix.lower() == ".gz"
+
+
 def unpacked_size(path: Path) -> int:
     """Return the bytes of a file after decompression; an estimate if it is compressed."""
     size = path.stat().st_size
-    if path.suffix.lower() != ".gz" or size < 18:
+    if not is_packed(path) or size < 18:
         return size
     with open(path, "rb") as file:
         file.seek(-4, 2)  # modulo 2³²: a lower bound
@@ -135,7 +140,7 @@ def unpacked_size(path: Path) -> int:
 
 
 def _open(path: Path) -> Any:
-    return gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb")
+    return gzip.open(path) if is_packed(path) else open(path, "rb")
 
 
 def _is_utf8(encoding: str) -> bool:

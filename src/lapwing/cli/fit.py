@@ -20,7 +20,7 @@ from .options import add_json, add_reading, class_shares, names, whole_number
 from .output import check_out, csv_text, print_json
 from .passes import PassProgress
 from .terminal import Show, print_summary, progress
-from .training import TrainingRows, read_training_rows
+from .training import TrainingRows, is_distributed, read_training_rows
 
 #: Options that decide what is learnt, with their defaults.
 _DEFAULTS: dict[str, Any] = {
@@ -145,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cluster(arguments: argparse.Namespace) -> AbstractContextManager[None]:
-    if arguments.workers is None and arguments.scheduler is None:
+    if not is_distributed(arguments):
         return nullcontext()
     return dask_cluster(arguments.workers, arguments.scheduler)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 from ..tables import Table, TableReader
 from .terminal import Show
@@ -50,11 +50,10 @@ class PassProgress:
 
     def watched(self, reader: TableReader, title: str) -> TableReader:
         """Return a reader that shows how many of its rows have been read, pass by pass."""
-        values = {field.name: getattr(reader, field.name) for field in fields(TableReader)}
-        return _WatchedReader(**values, passes=self, title=title)
+        return replace(reader, watch=partial(self._watch, title=title))
 
-    def read(self, tables: Iterator[Table], title: str) -> Iterator[Table]:
-        """Yield the tables of a pass."""
+    def _watch(self, tables: Iterator[Table], title: str) -> Iterator[Table]:
+        """Yield the tables of a pass, and show how far it is."""
         begin, end = self._share, self._share
         if self._n_passes < len(self._ends):
             end = max(begin, self._ends[self._n_passes])
@@ -66,15 +65,3 @@ class PassProgress:
             done = min(n / max(self.n_rows, n, 1), 1.0)
             self._share = begin + (end - begin) * done
             self._show(title, self._share)
-
-
-@dataclass(frozen=True)
-class _WatchedReader(TableReader):
-    """A reader whose passes are shown."""
-
-    passes: Any = None
-    title: str = ""
-
-    def tables(self, most: int | None = None) -> Iterator[Table]:
-        """Yield the rows from the start; see `TableReader`."""
-        return self.passes.read(super().tables(most), self.title)

@@ -21,7 +21,7 @@ from .output import check_out, print_json
 from .passes import PassProgress
 from .prediction_files import PredictionColumns, open_prediction_file
 from .terminal import progress
-from .training import block_rows
+from .training import block_rows, file_options
 
 
 def add_command(commands: Any) -> None:
@@ -85,11 +85,11 @@ def _read(
     arguments: argparse.Namespace, encoder: TableEncoder, passes: PassProgress
 ) -> Iterator[Table]:
     """Yield the rows as tables of bounded size; a file that contains a matrix is one table."""
-    options = {"memory_limit": arguments.memory_limit, "encoding": arguments.encoding}
+    options = {**file_options(arguments), **encoder.reading}
     if is_matrix_file(arguments.data, arguments.encoding):
-        yield read_table(arguments.data, **options, **encoder.reading)
+        yield read_table(arguments.data, **options)
         return
-    reader = open_table(arguments.data, **options, **encoder.reading)
+    reader = open_table(arguments.data, **options)
     passes.n_rows = reader.files.n_expected
     yield from passes.watched(reader, "predicting").tables(block_rows(encoder))
 

@@ -18,6 +18,7 @@ from ..auto.limits import MOST_ROWS
 from ..estimators.labels import may_be_classes
 from ..tables import (
     EncodedParts,
+    Table,
     TableEncoder,
     TableReader,
     fit_encoder,
@@ -71,7 +72,8 @@ class TrainingRows:
         The arguments of `fit`: a matrix and the labels of all rows, or a function that returns
         blocks, and None.
     names : callable
-        Called with the indices of rows, ascending, or None for all; returns their names.
+        Returns the names of rows: of all, which are in memory, if it is called with None, and of
+        rows of blocks if it is called with their indices, ascending.
     in_blocks : bool
         Whether the rows are in blocks.
     """
@@ -95,23 +97,33 @@ def read_training_rows(arguments: argparse.Namespace, passes: PassProgress) -> T
             raise ValueError(f"{option} {name} is also in --drop: name a column in one of them")
     texts = [*arguments.text_columns, *arguments.categorical_columns]
     reading = {
+        **file_options(arguments),
         "as_text": [arguments.target, arguments.id, *texts],
         "drop": arguments.drop,
         "decimal": arguments.decimal,
     }
-    distributed = arguments.workers is not None or arguments.scheduler is not None
     if not is_matrix_file(arguments.data, arguments.encoding):
-        reader = _open(arguments, reading)
+        reader = open_table(arguments.data, **reading)
         n, size = reader.expected_size()
-        if distributed or _is_large(n, size, memory_budget(arguments.memory_limit)):
+        if is_distributed(arguments) or _is_large(n, size, memory_budget(arguments.memory_limit)):
             passes.n_rows = n
             return _rows_in_blocks(arguments, reader, passes)
-    elif distributed:
+    elif is_distributed(arguments):
         raise ValueError(
             f"{arguments.data.name} contains a matrix, which is read at once: leave out --workers "
             "and --scheduler"
         )
-    return _rows_at_once(arguments, reading)
+    return _rows_at_once(arguments, read_table(arguments.data, **reading))
+
+
+def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options with which every table of a command is read."""
+    return {"memory_limit": arguments.memory_limit, "encoding": arguments.encoding}
+
+
+def is_distributed(arguments: argparse.Namespace) -> bool:
+    """Return whether workers of Dask read the rows."""
+    return arguments.workers is not None or arguments.scheduler is not None
 
 
 def _is_large(n: int, size: float, budget: float) -> bool:
@@ -119,12 +131,7 @@ def _is_large(n: int, size: float, budget: float) -> bool:
     return n == 0 or (n > _AT_ONCE and _COPIES * size > budget)
 
 
-def _open(arguments: argparse.Namespace, reading: dict[str, Any]) -> TableReader:
-    limit, encoding = arguments.memory_limit, arguments.encoding
-    return open_table(arguments.data, memory_limit=limit, encoding=encoding, **reading)
-
-
-def _encoder(table: Any, arguments: argparse.Namespace) -> TableEncoder:
+def _encoder(table: Table | TableReader, arguments: argparse.Namespace) -> TableEncoder:
     return fit_encoder(
         table,
         target=arguments.target,
@@ -135,17 +142,14 @@ def _encoder(table: Any, arguments: argparse.Namespace) -> TableEncoder:
     )
 
 
-def _rows_at_once(arguments: argparse.Namespace, reading: dict[str, Any]) -> TrainingRows:
-    limit, encoding = arguments.memory_limit, arguments.encoding
-    table = read_table(arguments.data, memory_limit=limit, encoding=encoding, **reading)
+def _rows_at_once(arguments: argparse.Namespace, table: Table) -> TrainingRows:
     encoder = _encoder(table, arguments)
     labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
     task = _checked_task(known, encoder, table.n_rows, arguments)
 
-    def names(rows: np.ndarray | None) -> list[str]:
-        every = encoder.ids_of(table)
-        return every if rows is None else [every[row] for row in rows]
+    def names(_: np.ndarray | None) -> list[str]:
+        return encoder.ids_of(table)
 
     X, source = encoder.transform(table), table.source
     return TrainingRows(source, table.n_rows, encoder, known, task, table.decimal, X, labels, names)
@@ -156,7 +160,7 @@ def _rows_in_blocks(
 ) -> TrainingRows:
     """Learn the encoder and the labels in a pass each; the rows are read again by the fit."""
     encoder = _encoder(passes.watched(reader, "reading the columns"), arguments)
-    again = _open(arguments, encoder.reading)
+    again = open_table(arguments.data, **file_options(arguments), **encoder.reading)
     assert encoder.target is not None
     target = again.select([encoder.target], [])
     known: list[Any] = []
@@ -173,18 +177,17 @@ def _rows_in_blocks(
             yield encoder.transform(table), encoder.target_of(table)
 
     def names(rows: np.ndarray | None) -> list[str]:
-        return _names(encoder, again, passes, rows)
+        assert encoder.id is not None and rows is not None
+        column = again.select([encoder.id], [])
+        return _names(encoder, passes.watched(column, "reading the names"), rows)
 
     X: Any = blocks
-    if arguments.workers is not None or arguments.scheduler is not None:
+    if is_distributed(arguments):
         source = str(arguments.data.resolve())
         parts = EncodedParts(source, arguments.encoding, encoder, most or _PART_ROWS)
         X = distributed_rows(parts, range(len(parts)))
-    decimal = None if not isinstance(reader.decimal, str) else reader.decimal
-    source = reader.files.name
-    return TrainingRows(
-        source, n_rows, encoder, known, task, decimal, X, None, names, in_blocks=True
-    )
+    source, mark = reader.files.name, reader.decimal
+    return TrainingRows(source, n_rows, encoder, known, task, mark, X, None, names, in_blocks=True)
 
 
 def block_rows(encoder: TableEncoder) -> int | None:
@@ -192,15 +195,10 @@ def block_rows(encoder: TableEncoder) -> int | None:
     return None if encoder.is_sparse else max(_BLOCK_ENTRIES // encoder.n_features, 1)
 
 
-def _names(
-    encoder: TableEncoder, reader: TableReader, passes: PassProgress, rows: np.ndarray | None
-) -> list[str]:
+def _names(encoder: TableEncoder, reader: TableReader, rows: np.ndarray) -> list[str]:
     """Return the names of rows in files, in one pass over the column of the names."""
-    assert rows is not None
-    if encoder.id is None:
-        return [str(row + 1) for row in rows.tolist()]
     found: list[str] = []
-    for table in passes.watched(reader.select([encoder.id], []), "reading the names").tables():
+    for table in reader.tables():
         end = table.first_row + table.n_rows
         here = rows[np.searchsorted(rows, table.first_row) : np.searchsorted(rows, end)]
         if len(here):

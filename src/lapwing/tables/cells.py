@@ -5,23 +5,26 @@ pyarrow is imported inside functions. Must not know files, nor what columns mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arrays.files import TableFiles
 from ..arrays.text_files import as_float64, known_texts
+from ..messages import quoted
 from .numerals import decimal_mark, number_with
-from .table import is_missing, quoted
 
 #: Bytes of a number, in its column and in the matrix, and of a text apart from its characters.
-NUMBER_BYTES, _TEXT_BYTES = 16, 64
+_NUMBER_BYTES, _TEXT_BYTES = 16, 64
+#: Number of rows that are inspected before anything is read.
+_SAMPLE = 500
 #: Most texts of a column of which equal ones are stored once.
 _SHARED = 10_000
 
 
-def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
-    """Return texts of pyarrow as float64, NaN for missing ones, or None if one is not a number.
+def as_numbers(column: Any, decimal: str | None = None) -> Any | None:
+    """Return texts of pyarrow as float64, null for missing ones, or None if one is not a number.
 
     Parameters
     ----------
@@ -34,9 +37,12 @@ def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> as_numbers(pa.array(["1", " 2.5", "NA"])), as_numbers(pa.array(["1.234,5", "2"]), ",")
-    (array([1. , 2.5, nan]), array([1234.5,    2. ]))
+    >>> as_numbers(pa.array(["1", " 2.5", "NA"])).to_pylist()
+    [1.0, 2.5, None]
+    >>> as_numbers(pa.array(["1.234,5", "2"]), ",").to_pylist()
+    [1234.5, 2.0]
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     known = known_texts(column)
@@ -44,15 +50,12 @@ def as_numbers(column: Any, decimal: str | None = None) -> np.ndarray | None:
     if decimal != "," or not pc.any(pc.match_substring(known, ".")).as_py():
         plain = as_float64(pc.replace_substring(known, ",", ".") if decimal == "," else known)
         if plain is not None:
-            return plain.to_numpy(zero_copy_only=False)
+            return plain
     if decimal is None:
         return None
     coded = known.dictionary_encode()
     found = [number_with(text, decimal) for text in coded.dictionary.to_pylist()]
-    if None in found:
-        return None
-    numbers = np.array([*found, np.nan], dtype=np.float64)
-    return numbers[pc.fill_null(coded.indices, len(found)).to_numpy()]
+    return None if None in found else pa.array(found, pa.float64()).take(coded.indices)
 
 
 def as_objects(column: Any, shared: dict[str, str]) -> tuple[np.ndarray, float]:
@@ -98,7 +101,7 @@ def convert(
     is_text = is_any(types.is_string, types.is_large_string)
     if types.is_null(column.type) or (is_number and not as_text):
         numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return numbers, NUMBER_BYTES * len(column)
+        return numbers, _NUMBER_BYTES * len(column)
     if types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     elif not (is_number or is_text or is_any(types.is_boolean, types.is_date, types.is_timestamp)):
@@ -115,13 +118,23 @@ def convert(
     return as_objects(column.cast(pa.string()), shared)
 
 
-def sniff_decimal(columns: Iterable[Sequence[str | None]]) -> str | None:
+def first_cells(files: TableFiles, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the first cells of columns that are texts, without missing ones."""
+    batch = next(files.batches(columns, _SAMPLE), None) if columns else None
+    cells = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
+    return {
+        name: known_texts(column).drop_null().to_pylist()
+        for name, column in cells.items()
+        if column.type == "string"
+    }
+
+
+def sniff_decimal(columns: Collection[Sequence[str]]) -> str | None:
     """Return a comma if the numbers of a column need it as decimal mark and no other a point.
 
     Then "1.234" in other columns is a number of thousands.
     """
-    known = [[c for c in cells if c is not None and not is_missing(c)] for cells in columns]
-    with_commas = (cells for cells in known if any("," in cell for cell in cells))
+    with_commas = (cells for cells in columns if any("," in cell for cell in cells))
     if not any(decimal_mark(cells) == "," for cells in with_commas):
         return None
-    return None if any(decimal_mark(cells) == "." for cells in known) else ","
+    return None if any(decimal_mark(cells) == "." for cells in columns) else ","

@@ -8,19 +8,9 @@ out with a note. Must not know targets.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass
 
-from .columns import (
-    BOOLEANS,
-    TOO_LARGE,
-    CategoryColumn,
-    Column,
-    NumberColumn,
-    TextColumn,
-    bad_cell,
-    days,
-)
+from ..messages import quoted
+from .columns import BOOLEANS, CategoryColumn, Column, NumberColumn, TextColumn, days
 from .numerals import (
     NAMES,
     NOTATIONS,
@@ -29,8 +19,7 @@ from .numerals import (
     notation,
     number_or_none,
 )
-from .summaries import NumberSummary, TextSummary, TooLargeError
-from .table import quoted
+from .summaries import NumberSummary, TextSummary
 
 #: Above this share of numbers, the other cells are considered mistakes.
 _MOSTLY = 0.95
@@ -51,23 +40,19 @@ _WITH_COMMAS = re.compile(r"[+-]?[0-9]+(,[0-9]+)+(\.[0-9]+)?")
 Inferred = tuple[Column | None, str | None]
 
 
-@dataclass(frozen=True)
-class ColumnFacts:
-    """A column of the rows of a fit: its name, file, decimal mark of the file, and summary."""
-
-    name: str
-    source: str
-    decimal: str | None
-    summary: NumberSummary | TextSummary
-
-
-def infer_column(facts: ColumnFacts, forced: str | None = None) -> Inferred:
+def infer_column(
+    name: str, summary: NumberSummary | TextSummary, decimal: str | None, forced: str | None = None
+) -> Inferred:
     """Return what a column becomes, or None, and a note about it, or None.
 
     Parameters
     ----------
-    facts : ColumnFacts
+    name : str
         The column.
+    summary : NumberSummary or TextSummary
+        What is known of its cells.
+    decimal : {".", ",", None}
+        The decimal mark of its file, if it is known.
     forced : {"text", "category"}, optional
         The type that the user chose.
 
@@ -77,35 +62,31 @@ def infer_column(facts: ColumnFacts, forced: str | None = None) -> Inferred:
         If nearly all cells are numbers and some are not, or if the commas of numbers may be decimal
         marks as well as between thousands.
     """
-    name, summary = facts.name, facts.summary
-    if isinstance(summary, NumberSummary):
-        return _number(name, NAMES[facts.decimal], summary)
     if summary.n == 0:
         return None, f"column {quoted(name)} is empty: left out"
+    if isinstance(summary, NumberSummary):
+        return _number(name, NAMES[decimal], summary)
     counts = summary.counts
     if summary.n_texts == 1 and not summary.n_missing:
         return None, f"column {quoted(name)} is {quoted(next(iter(counts)))} in all rows: left out"
-    reading = None if forced else _reading(facts, summary)
+    reading = None if forced else _reading(summary)
     if reading is not None:
-        try:
-            column, note = _number(name, reading, summary.numbers(reading))
-        except TooLargeError as error:
-            raise bad_cell(name, facts.source, quoted(error.cell), error.where, TOO_LARGE) from None
-        return column, note or _other_mark(facts, reading) or _thousands(facts, counts)
-    column, note = _words_or_category(name, summary, forced)
-    hint = None if forced else _hint(name, counts)
+        column, note = _number(name, reading, summary.numbers(reading))
+        return column, note or _other_mark(summary, reading) or _thousands(summary)
+    column, note = _words_or_category(summary, forced)
+    hint = None if forced else _hint(summary)
     return column, "; ".join(filter(None, (note, hint))) or None
 
 
-def _reading(facts: ColumnFacts, summary: TextSummary) -> str | None:
+def _reading(summary: TextSummary) -> str | None:
     """Return how texts can be read as numbers, or None if they cannot."""
     counts, total = summary.counts, summary.n
-    found = notation(counts, facts.decimal)
+    found = notation(counts, summary.decimal)
     if found is not None and summary.can_be(found):
         return found
-    n_read = summary.n_read(NAMES[facts.decimal])
+    n_read = summary.n_read(NAMES[summary.decimal])
     if n_read > _MOSTLY * total:
-        raise ValueError(_not_numbers(facts, summary, total - n_read))
+        raise ValueError(_not_numbers(summary, total - n_read))
     if {BOOLEANS.get(text.lower()) for text in counts} == {0.0, 1.0} and summary.can_be("boolean"):
         return "boolean"
     if all(days(text) is not None for text in counts) and summary.can_be("date"):
@@ -113,38 +94,41 @@ def _reading(facts: ColumnFacts, summary: TextSummary) -> str | None:
     commas = sum(n for text, n in counts.items() if _WITH_COMMAS.fullmatch(text))
     if commas and commas + n_read > _MOSTLY * total:
         raise ValueError(
-            f"column {quoted(facts.name)} of {facts.source} seems to contain numbers with commas, "
-            "as decimal marks or between thousands: write all of them alike and pass --decimal , "
-            "or --decimal . for the decimal mark, or name the column in --text-columns or "
-            "--categorical-columns"
+            f"column {quoted(summary.name)} of {summary.source} seems to contain numbers with "
+            "commas, as decimal marks or between thousands: write all of them alike and pass "
+            "--decimal , or --decimal . for the decimal mark, or name the column in "
+            "--text-columns or --categorical-columns"
         )
     return None
 
 
-def _other_mark(facts: ColumnFacts, reading: str) -> str | None:
+def _other_mark(summary: TextSummary, reading: str) -> str | None:
     """Return a note if numbers do not have the decimal mark of their file, or None."""
-    if facts.decimal is None or reading not in NOTATIONS or reading == NAMES[facts.decimal]:
+    decimal = summary.decimal
+    if decimal is None or reading not in NOTATIONS or reading == NAMES[decimal]:
         return None
-    mark = "," if facts.decimal == "." else "."
+    mark = "," if decimal == "." else "."
     return (
-        f"column {quoted(facts.name)} is read with the decimal mark {mark!r}, because its cells "
-        f"are no numbers with {facts.decimal!r}, the mark of the file"
+        f"column {quoted(summary.name)} is read with the decimal mark {mark!r}, because its cells "
+        f"are no numbers with {decimal!r}, the mark of the file"
     )
 
 
-def _thousands(facts: ColumnFacts, counts: Counter[str]) -> str | None:
+def _thousands(summary: TextSummary) -> str | None:
     """Return a note if points between thousands may have been read as decimal marks, or None."""
-    if facts.decimal is not None or not may_have_thousands(counts):
+    counts = summary.counts
+    if summary.decimal is not None or not may_have_thousands(counts):
         return None
     point, whole = (next(t for t in counts if ("." in t) == has) for has in (True, False))
     return (
-        f"column {quoted(facts.name)} has cells such as {quoted(point)} beside {quoted(whole)}: "
+        f"column {quoted(summary.name)} has cells such as {quoted(point)} beside {quoted(whole)}: "
         "points are read as decimal marks; pass --decimal , if they stand between thousands"
     )
 
 
-def _hint(name: str, counts: Counter[str]) -> str | None:
+def _hint(summary: TextSummary) -> str | None:
     """Return a note about texts most of which may be numbers or dates in another notation."""
+    name, counts = summary.name, summary.counts
     if all(_SLASHES.fullmatch(text) for text in counts):
         return (
             f"column {quoted(name)} is not read as dates, because the order of day and month in "
@@ -161,10 +145,11 @@ def _hint(name: str, counts: Counter[str]) -> str | None:
     )
 
 
-def _words_or_category(name: str, summary: TextSummary, forced: str | None) -> Inferred:
+def _words_or_category(summary: TextSummary, forced: str | None) -> Inferred:
     """Return what a column of texts that are no numbers becomes, and a note about it."""
+    name = summary.name
     if forced == "text" or (forced is None and _has_sentences(summary)):
-        words = _text(name, summary)
+        words = _text(summary)
         if words is not None or forced:
             return words, None if words else f"column {quoted(name)} contains no words: left out"
     elif forced is None and summary.n_texts == summary.n >= _NAMES:
@@ -172,17 +157,17 @@ def _words_or_category(name: str, summary: TextSummary, forced: str | None) -> I
             f"all texts of column {quoted(name)} differ, like names of rows: left out; "
             "--text-columns or --categorical-columns keeps it"
         )
-    return _category(name, summary)
+    return _category(summary)
 
 
-def _not_numbers(facts: ColumnFacts, summary: TextSummary, n_other: int) -> str:
+def _not_numbers(summary: TextSummary, n_other: int) -> str:
     cells = summary.odd[:n_other]
     shown = ", ".join(f"{quoted(text)} in {where(row)}" for text, where, row in cells)
     more = f" and {n_other - len(cells)} more" if n_other > len(cells) else ""
     return (
-        f"column {quoted(facts.name)} of {facts.source} contains numbers except for {shown}{more}: "
-        "correct or empty these cells, or name the column in --text-columns or "
-        f"--categorical-columns, or leave it out with --drop {facts.name[:60]}"
+        f"column {quoted(summary.name)} of {summary.source} contains numbers except for "
+        f"{shown}{more}: correct or empty these cells, or name the column in --text-columns or "
+        f"--categorical-columns, or leave it out with --drop {summary.name[:60]}"
     )
 
 
@@ -197,8 +182,6 @@ def _has_sentences(summary: TextSummary) -> bool:
 
 def _number(name: str, reading: str, summary: NumberSummary) -> Inferred:
     """Return a column with its mean and standard deviation, those of yes and no excepted."""
-    if summary.n == 0:
-        return None, f"column {quoted(name)} is empty: left out"
     has_missing = summary.n_missing > 0
     if not has_missing and summary.lowest == summary.highest:
         return None, f"column {quoted(name)} is {summary.lowest:g} in all rows: left out"
@@ -209,8 +192,8 @@ def _number(name: str, reading: str, summary: NumberSummary) -> Inferred:
     return NumberColumn(name, reading, median, has_missing, *scaling), None
 
 
-def _category(name: str, summary: TextSummary) -> Inferred:
-    counts = summary.counts
+def _category(summary: TextSummary) -> Inferred:
+    name, counts = summary.name, summary.counts
     by_frequency = sorted(counts, key=lambda text: (-counts[text], text))
     listed = sorted(by_frequency[:_MOST_VALUES])
     has_other = summary.n_texts > _MOST_VALUES
@@ -222,11 +205,11 @@ def _category(name: str, summary: TextSummary) -> Inferred:
     return column, note if has_other else None
 
 
-def _text(name: str, summary: TextSummary) -> TextColumn | None:
+def _text(summary: TextSummary) -> TextColumn | None:
     """Return the column with its vocabulary, or None if there is no word in it."""
     counts = summary.words()
     for min_texts in (2, 1) if summary.n >= _ENOUGH_ROWS else (1,):
         words, weights = counts.vocabulary(min_texts, _MOST_WORDS)
         if words:
-            return TextColumn(name, words, weights)
+            return TextColumn(summary.name, words, weights)
     return None

@@ -17,9 +17,10 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ..arrays.packing import expect
+from ..messages import quoted
 from .numerals import NOTATIONS, decimal_mark
 from .stored import from_stored
-from .table import Table, as_texts, quoted
+from .table import Table, as_texts
 
 #: Texts of a yes-or-no column, in lower case.
 BOOLEANS = {

@@ -13,10 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays.packing import expect
+from ..messages import listing
 from .columns import Column, NumberColumn, column_from_dict, column_to_dict
 from .numerals import NAMES, NOTATIONS
 from .stored import from_stored
-from .table import Table, as_texts, listing
+from .table import Table, as_texts
 from .targets import read_targets
 
 _VERSION = 2

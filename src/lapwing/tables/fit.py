@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from .column_types import ColumnFacts, infer_column
+from ..messages import listing, quoted
+from .column_types import infer_column
 from .columns import Column, NumberColumn, TextColumn, read_numbers
 from .encode import TableEncoder
 from .numerals import NAMES
 from .read import TableReader
 from .summaries import NumberSummary, TextSummary
-from .table import Table, as_texts, check_column, listing, quoted
+from .table import Table, as_texts, check_column
 from .targets import TargetSummary, infer_targets
 
 #: Number of features above which a matrix of mostly zeros is stored sparsely.
@@ -86,24 +87,23 @@ def fit_encoder(
         marker, reading, notes = infer_targets(targets, unlabeled)
         shape = table.X.shape[1], sparse.issparse(table.X)
         return TableEncoder(target, id, marker, reading, *shape, [], notes)
-    forced = dict.fromkeys(text_columns, "text")
     source = table.source if isinstance(table, Table) else table.files.name
     both = set(text_columns) & set(categorical_columns)
     if both:
         raise ValueError(f"column {min(both)!r} is named as text and as category: choose one")
-    forced |= dict.fromkeys(categorical_columns, "category")
+    forced = dict.fromkeys(text_columns, "text") | dict.fromkeys(categorical_columns, "category")
     target = _check_names(table.columns, source, target, [id, *forced])
-    summary = _summarize(table, target, id, forced)
+    summary, targets = _summarize(table, target, id, forced)
     columns, notes = _infer_columns(summary, source, forced)
     n_features = sum(len(column.features) for column in columns)
     is_sparse = _is_sparse(columns, n_features, summary.n_rows)
-    marker, reading, target_notes = infer_targets(summary.targets, unlabeled)
+    marker, reading, target_notes = infer_targets(targets, unlabeled)
     notes += target_notes
     return TableEncoder(target, id, marker, reading, n_features, is_sparse, columns, notes)
 
 
 class _TableSummary:
-    """What is learnt of the rows of a fit: a summary of each column, and of the labels.
+    """What is learnt of the rows of a fit: a summary of each column.
 
     Attributes
     ----------
@@ -113,16 +113,15 @@ class _TableSummary:
         Columns in which texts occur after a batch of numbers.
     """
 
-    def __init__(self, target: str, left_out: Collection[str | None], texts: Collection[str]):
+    def __init__(self, left_out: Collection[str | None], texts: Collection[str]) -> None:
         self.n_rows = 0
         self.decimal: str | None = None
         self.columns: dict[str, NumberSummary | TextSummary] = {}
         self.mixed: set[str] = set()
-        self.targets = TargetSummary(target)
-        self._left_out, self._texts = {target, *left_out}, texts
+        self._left_out, self._texts = left_out, texts
         self._rng = np.random.default_rng(0)
 
-    def update(self, table: Table, with_targets: bool = True) -> None:
+    def update(self, table: Table) -> None:
         """Add the rows of a table."""
         self.n_rows, self.decimal = self.n_rows + table.n_rows, table.decimal
         keys = self._rng.random(table.n_rows)
@@ -131,7 +130,9 @@ class _TableSummary:
                 continue
             is_text = cells.dtype == object or name in self._texts
             if name not in self.columns:
-                self.columns[name] = TextSummary(table.decimal) if is_text else NumberSummary()
+                self.columns[name] = (
+                    TextSummary(name, table.source, table.decimal) if is_text else NumberSummary()
+                )
             summary = self.columns[name]
             if isinstance(summary, TextSummary):
                 summary.update(as_texts(cells), table.place or table.where)
@@ -139,27 +140,28 @@ class _TableSummary:
                 self.mixed.add(name)
             else:
                 summary.update(read_numbers(table, name, NAMES[table.decimal]), keys)
-        if with_targets:
-            self.targets.update(table)
 
 
 def _summarize(
     table: Table | TableReader, target: str, id: str | None, forced: Collection[str]
-) -> _TableSummary:
-    summary = _TableSummary(target, [id], forced)
+) -> tuple[_TableSummary, TargetSummary]:
+    """Return what is learnt of the columns and of the labels."""
+    summary, targets = _TableSummary([target, id], forced), TargetSummary(target)
     if isinstance(table, Table):
         summary.update(table)
-        return summary
+        targets.update(table)
+        return summary, targets
     read = [name for name in table.columns if name != id]
     for batch in table.select(read, [target, *forced]).tables():
         summary.update(batch)
+        targets.update(batch)
     if summary.mixed:
         # No cell may be changed by conversion to a number ("007").
-        again = _TableSummary(target, [id], summary.mixed)
+        again = _TableSummary([], summary.mixed)
         for batch in table.select(summary.mixed, summary.mixed).tables():
-            again.update(batch, with_targets=False)
+            again.update(batch)
         summary.columns |= again.columns
-    return summary
+    return summary, targets
 
 
 def _check_matrix(table: Table, named: Sequence[str | None]) -> None:
@@ -195,7 +197,7 @@ def _infer_columns(
 ) -> tuple[list[Column], list[str]]:
     """Return the columns that become features, and notes."""
     inferred = [
-        infer_column(ColumnFacts(name, source, summary.decimal, column), forced.get(name))
+        infer_column(name, column, summary.decimal, forced.get(name))
         for name, column in summary.columns.items()
     ]
     columns = [column for column, _ in inferred if column is not None]

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
+from ..arrays.text_source import unpacked_size
 from .table import MemoryCheck, Table
 
 #: Errors that reading a damaged archive can raise.
@@ -23,7 +24,6 @@ _DAMAGED = (
     ValueError,
     EOFError,
     KeyError,
-    NotImplementedError,
     OverflowError,
     RuntimeError,
     SyntaxError,
@@ -89,8 +89,8 @@ def _stored_matrix(arrays: dict[str, np.ndarray], source: str) -> Any:
 
 def read_svmlight(path: Path, check_memory: MemoryCheck) -> Table:
     """Read a file of targets and ``index:value``; see `read_table`."""
-    size = path.stat().st_size * (4 if path.suffix.lower() == ".gz" else 1)
-    check_memory(0, 0, 4.0 * size)  # "7:1" and a space become twelve or sixteen bytes
+    # "7:1" and a space become twelve or sixteen bytes.
+    check_memory(0, 0, 4.0 * unpacked_size(path))
     try:
         # Indices are never shifted: a part of a file does not show whether it counts from 0 or
         # from 1, and new rows must use the columns of the training rows.

@@ -7,7 +7,7 @@ meant. Must not know columns or files.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 #: The mark between thousands by the decimal mark; others are spaces and apostrophes.
@@ -117,7 +117,7 @@ def decimal_mark(texts: Collection[str]) -> str | None:
     return able[0] if len(able) == 1 else None
 
 
-def may_have_thousands(texts: Iterable[str]) -> bool:
+def may_have_thousands(texts: Collection[str]) -> bool:
     """Return whether the points of numbers may stand between thousands: others have none.
 
     Numbers with three decimals would have them all.
@@ -127,12 +127,10 @@ def may_have_thousands(texts: Iterable[str]) -> bool:
     >>> may_have_thousands(["1.830", "353"]), may_have_thousands(["1.830", "3.530"])
     (True, False)
     """
-    with_point, without = [], False
-    for text in texts:
-        if "." in text:
-            with_point.append(text)
-        without |= text.strip().isdigit()
-    return without and bool(with_point) and all(map(_WITH_POINTS.fullmatch, with_point))
+    with_point = [text for text in texts if "." in text]
+    if not with_point or not all(map(_WITH_POINTS.fullmatch, with_point)):
+        return False
+    return any(text.strip().isdigit() for text in texts)
 
 
 def looks_like_number(text: str) -> bool:

@@ -5,9 +5,9 @@ Must not know who reads them, nor estimators.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -50,17 +50,15 @@ class EncodedParts:
         return Part(join_rows(X), np.concatenate(y))
 
     def _readers(self) -> list[TableReader]:
-        encoder = self.encoder
-        marks = tuple(encoder.decimal.items())
-        options = tuple(encoder.as_text), tuple(encoder.names), marks
-        return _readers(self.source, self.encoding, self.rows, *options)
+        return _readers(self.source, self.encoding, self.rows, json.dumps(self.encoder.reading))
 
 
 @lru_cache(maxsize=2)
-def _readers(
-    source: str, encoding: str, rows: int, as_text: Any, only: Any, marks: Any
-) -> list[TableReader]:
-    """Open a table once in each process; return a reader of each of its parts."""
-    reader = open_table(source, encoding=encoding, as_text=as_text, only=only, decimal=dict(marks))
+def _readers(source: str, encoding: str, rows: int, reading: str) -> list[TableReader]:
+    """Open a table once in each process; return a reader of each of its parts.
+
+    The options of the encoder are JSON, so that they can be compared with those of another call.
+    """
+    reader = open_table(source, encoding=encoding, **json.loads(reading))
     parts = [replace(reader, files=files) for files in reader.files.split(rows)]
     return [part for part in parts if part.files.n_rows != 0]

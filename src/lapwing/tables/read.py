@@ -7,7 +7,7 @@ read: `arrays.files`, `cells` and `matrices` know that.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.file_parts import FORMATS, TextOptions
+from ..arrays.file_parts import FORMATS, TextOptions, format_suffix
 from ..arrays.files import TableFiles, open_files
 from ..arrays.memory import format_size, memory_budget, require_memory
 from ..arrays.text_files import LONGEST_ROW, LongRowError
 from ..arrays.text_source import open_text
-from .cells import NUMBER_BYTES, as_numbers, convert, sniff_decimal
+from .cells import as_numbers, convert, first_cells, sniff_decimal
 from .matrices import read_npz, read_svmlight
 from .numerals import may_have_thousands
 from .table import MemoryCheck, Table, select_columns
@@ -28,8 +28,8 @@ from .table import MemoryCheck, Table, select_columns
 #: The decimal mark of all columns, or those of some columns by name, or None if it is not known.
 Decimal = str | Mapping[str, str] | None
 _MATRICES = {**dict.fromkeys((".svm", ".svmlight", ".libsvm"), "svmlight"), ".npz": "npz"}
-#: Number of rows that are inspected before anything is read, and most rows and cells of a batch.
-_SAMPLE, _BATCH_ROWS, _BATCH_CELLS = 500, 65_536, 4_000_000
+#: Most rows and cells of a batch.
+_BATCH_ROWS, _BATCH_CELLS = 65_536, 4_000_000
 #: Bytes that one byte of a row of a text file may take until the row is stored: pyarrow reads 32
 #: blocks ahead, each of which holds a row, and copies follow.
 _ROW_COPIES = 48
@@ -47,17 +47,23 @@ class TableReader:
         The columns that are read.
     texts : frozenset of str
         Columns whose cells stay texts.
-    decimal : {".", ","}, mapping or None
-        Decimal mark of numbers in texts, of all columns or by column.
+    decimal : {".", ",", None}
+        Decimal mark of numbers in texts, if it is known.
+    marks : mapping of str to str
+        Decimal marks of columns that have one of their own.
+    watch : callable, optional
+        Called with the tables of a pass; yields them.
     """
 
     files: TableFiles
     columns: list[str]
     texts: frozenset[str]
-    decimal: Decimal
+    decimal: str | None
+    marks: Mapping[str, str]
+    watch: Callable[[Iterator[Table]], Iterator[Table]] = iter
 
     def tables(self, most: int | None = None) -> Iterator[Table]:
-        """Yield the rows from the start, as tables with bounded memory.
+        """Return the rows from the start, as tables with bounded memory.
 
         Cells of a text file that all are numbers are float64. From the first table on in which
         they are not, a column contains texts: read it with `as_text` if all tables must agree.
@@ -72,39 +78,38 @@ class TableReader:
         ValueError
             If a file is damaged, or there is no row.
         """
-        decimal = None if isinstance(self.decimal, Mapping) else self.decimal
-        marks = self.decimal if isinstance(self.decimal, Mapping) else {}
-        texts, n_read = set(self.texts), 0
+        return self.watch(self._tables(most))
+
+    def _tables(self, most: int | None) -> Iterator[Table]:
+        source, texts, n_read = self.files.name, set(self.texts), 0
         shared: dict[str, dict[str, str]] = {name: {} for name in self.columns}
         names = self.columns or list(self.files.columns[:1])
         rows = max(1, min(most or _BATCH_ROWS, _BATCH_ROWS, _BATCH_CELLS // len(names)))
         for batch, place in self.files.located(names, rows):
             columns, n_bytes = {}, 0.0
             for name in self.columns:
-                cells, size = batch.column(name), float(NUMBER_BYTES * batch.num_rows)
-                found = None
-                if self.files.is_text and name not in texts:
-                    found = as_numbers(cells, marks.get(name, decimal))
-                if found is None:
-                    if self.files.is_text:
+                cells = batch.column(name)
+                if self.files.is_text and cells.type == "string" and name not in texts:
+                    numbers = as_numbers(cells, self.marks.get(name, self.decimal))
+                    if numbers is None:
                         texts.add(name)
-                    is_text, source = name in texts, self.files.name
-                    found, size = convert(cells, name, source, is_text, shared[name])
-                columns[name] = found
+                    else:
+                        cells = numbers
+                columns[name], size = convert(cells, name, source, name in texts, shared[name])
                 n_bytes += size
             yield Table(
-                self.files.name,
+                source,
                 batch.num_rows,
                 columns,
                 place=place,
                 names=self.files.columns,
-                decimal=decimal,
+                decimal=self.decimal,
                 first_row=n_read,
                 n_bytes=n_bytes,
             )
             n_read += batch.num_rows
         if n_read == 0:
-            raise ValueError(f"{self.files.name} has columns and no rows: add at least one row")
+            raise ValueError(f"{source} has columns and no rows: add at least one row")
 
     def expected_size(self) -> tuple[int, float]:
         """Return the number of rows and the bytes of all in memory, estimated by the first ones.
@@ -150,14 +155,14 @@ def open_table(
         files = open_files(source, text)
         columns = select_columns(files.columns, drop, only, files.name)
         texts = {name for name in as_text if name is not None}
-        if files.is_text and not isinstance(decimal, Mapping):
-            sample = next(files.batches(columns, _SAMPLE), None) if columns else None
-            cells = {} if sample is None else sample.to_pydict()
-            cells = {name: column for name, column in cells.items() if name not in texts}
-            decimal = decimal or sniff_decimal(cells.values())
+        if isinstance(decimal, Mapping):
+            return TableReader(files, columns, frozenset(texts), None, decimal)
+        if files.is_text and decimal is None:
+            first = first_cells(files, [name for name in columns if name not in texts])
+            decimal = sniff_decimal(first.values())
             if decimal is None:  # what points mean can be seen in texts only
-                texts |= {name for name, column in cells.items() if may_have_thousands(column)}
-    return TableReader(files, columns, frozenset(texts), decimal)
+                texts |= {name for name, cells in first.items() if may_have_thousands(cells)}
+    return TableReader(files, columns, frozenset(texts), decimal, {})
 
 
 def read_table(
@@ -324,10 +329,7 @@ def _checked_rows(source: Any, budget: int) -> Iterator[None]:
 
 def _matrix_format(path: Path, encoding: str) -> str | None:
     """Return the format of a file that contains a matrix, or None if it is a table."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = format_suffix(path)
     if suffix == ".txt" and _looks_like_svmlight(path, encoding):
         return "svmlight"
     if suffix == ".npy":

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .columns import LARGEST_NUMBER, READINGS, read_text
+from ..messages import quoted
+from .columns import LARGEST_NUMBER, READINGS, TOO_LARGE, bad_cell, read_text
 from .numerals import NAMES
 from .table import Place
 
@@ -24,14 +25,6 @@ _EXACT, _SAMPLE = 1_000_000, 100_000
 _MOST_TEXTS, _MOST_CHARACTERS, _MOST_WORDS = 1_000_000, 1 << 26, 2_000_000
 #: Texts that stay when there are too many.
 _KEPT = 10_000
-
-
-class TooLargeError(ValueError):
-    """A number cannot be squared; has the cell, and where it is."""
-
-    def __init__(self, cell: str, where: str) -> None:
-        super().__init__(f"{cell} in {where} is too large")
-        self.cell, self.where = cell, where
 
 
 class NumberSummary:
@@ -68,9 +61,7 @@ class NumberSummary:
         self._last = float(values[-1])
         known = values[~np.isnan(values)]
         self.n_missing += len(values) - len(known)
-        if len(known):
-            mean = float(known.mean())
-            self._merge(known, len(known), mean, float(np.square(known - mean).sum()))
+        self._add(known, np.ones(len(known)))
         self._sample.append((values, keys))
         if sum(len(values) for values, _ in self._sample) > _EXACT:
             self._is_sampled = True
@@ -86,14 +77,16 @@ class NumberSummary:
         """Add each number as often as it occurs, and missing cells; to be called once."""
         self.n_missing += n_missing
         self.counts_rows &= bool((np.diff(values) == 1).all() and (counts == 1).all())
-        n = int(counts.sum())
-        if n:
-            mean = float(values @ counts) / n
-            self._merge(values, n, mean, float((values - mean) ** 2 @ counts))
+        self._add(values, counts)
         self._counted = values, counts
 
-    def _merge(self, values: np.ndarray, n: int, mean: float, squares: float) -> None:
-        """Add n values with their mean, and the sum of their squares about it."""
+    def _add(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """Add each value as often as it occurs to the sums and extremes."""
+        n = int(counts.sum())
+        if n == 0:
+            return
+        mean = float((values * counts).sum()) / n
+        squares = float((np.square(values - mean) * counts).sum())
         step, total = mean - self.mean, self.n + n
         self._squares += squares + step**2 * self.n * n / total
         self.mean += step * n / total
@@ -161,6 +154,10 @@ class TextSummary:
 
     Attributes
     ----------
+    name, source : str
+        The column, and the name of its file, for messages.
+    decimal : {".", ",", None}
+        The decimal mark of the file, if it is known.
     n, n_missing : int
         Number of known and of missing cells.
     counts : Counter
@@ -171,16 +168,16 @@ class TextSummary:
         The same of a number that is too large, if all cells before it are numbers.
     """
 
-    def __init__(self, decimal: str | None) -> None:
+    def __init__(self, name: str, source: str, decimal: str | None) -> None:
+        self.name, self.source, self.decimal = name, source, decimal
         self.n = self.n_missing = 0
         self.counts: Counter[str] = Counter()
         self.odd: list[tuple[str, Place, int]] = []
         self.large: tuple[str, Place, int] | None = None
-        self._main = NAMES[decimal]
         self._characters = 0
-        self._n_dropped = self._n_dropped_texts = self._n_dropped_words = 0
-        self._read: dict[str, NumberSummary] = {}
-        self._n_read: Counter[str] = Counter()
+        # Of the texts that are not kept: how many, their words, and the numbers among them.
+        self._n_dropped_texts = self._n_dropped_words = 0
+        self._read = {reading: NumberSummary() for reading in READINGS}
         self._words = WordCounts()
         self._rng = np.random.default_rng(0)
 
@@ -203,7 +200,7 @@ class TextSummary:
             if len(self.odd) == 3:
                 return
             if text not in read:
-                read[text] = read_text(text, self._main)
+                read[text] = read_text(text, NAMES[self.decimal])
             number = read[text]
             if number is None:
                 self.odd.append((text, where, row))
@@ -215,16 +212,13 @@ class TextSummary:
         kept = Counter(dict(self.counts.most_common(_KEPT)))
         dropped = {text: n for text, n in self.counts.items() if text not in kept}
         self.counts, self._characters = kept, sum(map(len, kept))
-        self._n_dropped += sum(dropped.values())
         self._n_dropped_texts += len(dropped)
         self._n_dropped_words += sum(len(text.split()) * n for text, n in dropped.items())
         self._words.update(dropped)
-        for reading in READINGS:
+        for reading, summary in self._read.items():
             read = [(read_text(text, reading), n) for text, n in dropped.items()]
             values = np.array([v for v, n in read if v is not None for _ in range(n)], dtype=float)
             values = values[np.abs(values) <= LARGEST_NUMBER]
-            self._n_read[reading] += len(values)
-            summary = self._read.setdefault(reading, NumberSummary())
             summary.update(values, self._rng.random(len(values)))
 
     @property
@@ -241,27 +235,28 @@ class TextSummary:
     def n_read(self, reading: str) -> int:
         """Return how many cells can be read as numbers in that way."""
         kept = (n for text, n in self.counts.items() if read_text(text, reading) is not None)
-        return sum(kept) + self._n_read[reading]
+        return sum(kept) + self._read[reading].n
 
     def can_be(self, reading: str) -> bool:
         """Return whether the texts that are not kept can be read in that way."""
-        return self._n_read[reading] == self._n_dropped
+        return self._read[reading].n == self.n - self.counts.total()
 
     def numbers(self, reading: str) -> NumberSummary:
-        """Return the summary of the numbers that all texts are.
+        """Return the summary of the numbers that all texts are; to be called once, at the end.
 
         Raises
         ------
-        TooLargeError
+        ValueError
             If one of them is infinite or too large.
         """
-        summary = self._read.get(reading, NumberSummary())
+        summary = self._read[reading]
         read = [read_text(text, reading) for text in self.counts]
         values, counts = np.array(read, dtype=float), np.array([*self.counts.values()], dtype=float)
         too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
         if len(too_large):
             text, where, row = self.large or ([*self.counts][too_large[0]], None, 0)
-            raise TooLargeError(text, "a row" if where is None else where(row))
+            place = "a row" if where is None else where(row)
+            raise bad_cell(self.name, self.source, quoted(text), place, TOO_LARGE)
         summary.count(values, counts, self.n_missing)
         return summary
 

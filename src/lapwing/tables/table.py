@@ -7,13 +7,14 @@ there. Must not know file formats, nor how columns become features.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays.text_files import MISSING_MARKS
+from ..messages import listing, quoted
 
 #: Returns the position of a row in its file as text, such as "line 3".
 Place = Callable[[int], str]
@@ -109,45 +110,29 @@ def select_columns(
     return [name for name in names if name in wanted and name not in left_out]
 
 
-def listing(names: Iterable[str], most: int) -> str:
-    """Return the first names as text, in quotes and with commas between them."""
-    names = list(names)
-    return ", ".join(map(quoted, names[:most])) + (", …" if len(names) > most else "")
-
-
-def quoted(text: str, most: int = 60) -> str:
-    """Return a text in quotes for a message; a long one is cut.
-
-    Examples
-    --------
-    >>> quoted("colour"), quoted("colour of the sky", 6)
-    ("'colour'", "'colour…'")
-    """
-    return repr(text if len(text) <= most else text[:most] + "…")
-
-
-def is_missing(cell: Any) -> bool:
-    """Return whether a cell counts as missing: None, NaN or one of the usual marks."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in MISSING_MARKS
-    return cell is None or bool(cell != cell)
-
-
 def plain_number(number: float) -> int | float:
     """Return an int for a whole number that a float represents exactly, the float otherwise."""
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def as_texts(column: np.ndarray) -> np.ndarray:
+def as_texts(column: np.ndarray, missing: Collection[str] = MISSING_MARKS) -> np.ndarray:
     """Return a column as objects that are str, or None where a cell is missing.
 
     Whole numbers lose their ``.0``, so that a column of codes gives the same texts whether a
     format stores it as integers or as floats.
+
+    Parameters
+    ----------
+    column : ndarray
+        Numbers, or objects that have a text or are None.
+    missing : collection of str
+        The cells that count as missing, in lower case.
     """
     texts = np.empty(len(column), dtype=object)
     if column.dtype == object:
-        known = {cell: None if is_missing(cell) else str(cell).strip() for cell in set(column)}
-        texts[:] = [known[cell] for cell in column]
+        stripped = {cell: str(cell).strip() for cell in set(column) if cell is not None}
+        known = {cell: text for cell, text in stripped.items() if text.lower() not in missing}
+        texts[:] = [known.get(cell) for cell in column]
     else:
         texts[:] = [None if cell != cell else str(plain_number(cell)) for cell in column.tolist()]
     return texts

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..messages import quoted
 from .numerals import NOTATIONS, looks_like_number, notation, number_or_none
-from .table import MISSING_MARKS, Table, as_texts, plain_number, quoted
+from .table import MISSING_MARKS, Table, as_texts, plain_number
 
 #: Labels that may mean that there is none.
 _UNLABELLED = frozenset({"unknown", "unlabeled", "unlabelled", "missing", "todo"})
@@ -125,11 +126,7 @@ def _cells(table: Table, target: str | None) -> np.ndarray:
         raise ValueError(f"{table.source} has no array y: store the targets of the rows in it")
     else:
         column = table.y.astype(object if table.y.dtype.kind == "U" else np.float64)
-    if column.dtype != object:
-        return as_texts(column)
-    cells = np.empty(len(column), dtype=object)
-    cells[:] = [None if cell is None else str(cell).strip() or None for cell in column]
-    return cells
+    return as_texts(column, missing={""})
 
 
 def _marker_test(marker: str | None) -> Callable[[str], bool]:
