@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 
-from lapwing import LapRLSClassifier, LapRLSRegressor, LapSVC
+from lapwing import LapRLSClassifier, LapRLSRegressor, LapSVC, LapSVCCV, LapSVCPath, LapSVR
 from lapwing.graphs import AnchorGraph
 from lapwing.plan.manifold import plan_anchored
 from lapwing.solvers.methods import Sizes
@@ -158,6 +158,25 @@ def test_what_does_not_fit_is_refused(model, parameters, message):
     error = TypeError if "graph" in parameters else ValueError
     with pytest.raises(error, match=message):
         clone(model).set_params(**parameters).fit(X, y)
+
+
+def test_other_estimators_name_those_with_anchors():
+    X, y, _ = moons()
+    for model in (LapSVR(graph="anchors"), LapSVCPath(graph="anchors"), LapSVCCV(graph="anchors")):
+        with pytest.raises(TypeError, match=r"'anchors', which LapSVC, .* LapRLSRegressor take"):
+            model.fit(X, np.where(y >= 0, y * 1.0, np.nan))
+    with pytest.raises(TypeError, match=r"None, got str$"):
+        LapSVR(graph="anchor").fit(X, np.where(y >= 0, y * 1.0, np.nan))
+
+
+@pytest.mark.parametrize("name", ["LapSVC", "LapRLSClassifier"])
+def test_early_stopping_and_warm_starts_have_no_effect(name):
+    X, y = data(MODELS[name])
+    expected = clone(MODELS[name]).fit(X, y)
+    found = clone(MODELS[name]).set_params(stopping="stability", warm_start=True)
+    for _ in range(2):
+        found.fit(X, y)
+        assert np.array_equal(found.decision_function(X), expected.decision_function(X))
 
 
 def test_memory_limit():
