@@ -143,9 +143,10 @@ def test_a_sample_is_the_same_in_memory(tmp_path, capsys, in_blocks, monkeypatch
 
 def test_a_table_is_large_by_rows_and_memory():
     assert not training._is_large(100_000, 1e12, 1e9)
-    assert not training._is_large(200_000, 1e8, 1e9)
-    assert training._is_large(200_000, 1e9, 1e9)
-    assert training._is_large(0, 1.0, 1e9)  # the number of rows is not known
+    assert not training._is_large(200_000, 1e8, 2e9)
+    assert training._is_large(200_000, 1e9, 2e9)
+    assert training._is_large(200_000, 3.5e8, 2e9)  # 1.4 GB, and what a fit takes beside it
+    assert training._is_large(0, 1.0, 2e9)  # the number of rows is not known
 
 
 def test_the_memory_limit_decides(tmp_path, capsys, monkeypatch):
@@ -155,7 +156,7 @@ def test_the_memory_limit_decides(tmp_path, capsys, monkeypatch):
     assert size > 8 * n * len(mixed())
     monkeypatch.setattr(training, "_AT_ONCE", 500)
     monkeypatch.setattr(training, "_COPIES", 1e9 / size)
-    for limit, in_blocks in (("1.1GB", False), ("900MB", True)):
+    for limit, in_blocks in (("1.8GB", False), ("1.6GB", True)):
         result = fit(capsys, rows, tmp_path / "m", "--memory-limit", limit)
         assert result["in_blocks"] == in_blocks
 

@@ -14,6 +14,8 @@ from sklearn.datasets import load_digits, make_moons
 
 import lapwing
 from lapwing import KNNGraph, SemiSupervisedClassifier, SemiSupervisedRegressor
+from lapwing.arrays.blocks import RowBlocks
+from lapwing.arrays.row_collections import Part, RowCollection
 from lapwing.auto import limits
 
 CUTS = [0, 40, 40, 250, 600]
@@ -225,6 +227,68 @@ def test_memory_limit(digits):
     X, y, _ = digits
     with pytest.raises(MemoryError, match="reading 600 of 600 rows with 64 columns"):
         SemiSupervisedClassifier(memory_limit=100_000).fit(blocks_of(X), y)
+
+
+def read_by(X, y, **parameters):
+    """Return a fitted model, and the indices of the rows that were read for its sample."""
+    taken = []
+
+    class Watched(RowBlocks):
+        def take(self, index):
+            taken.append(index)
+            return super().take(index)
+
+    model = SemiSupervisedClassifier(**parameters)
+    model.fit(RowCollection(Watched(lambda: [Part(X[:500], y[:500]), Part(X[500:], y[500:])])))
+    return model, taken[0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "needed"),
+    [
+        ({}, True),
+        ({"method": "graph"}, True),
+        ({"method": "manifold"}, True),
+        ({"method": "supervised"}, False),
+        ({"method": "margin"}, False),
+        ({"graph": KNNGraph(5)}, False),
+    ],
+    ids=str,
+)
+def test_other_rows_are_read_if_they_may_weigh_edges(parameters, needed, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_ROWS", 300)
+    monkeypatch.setattr("lapwing.auto.sample.scaling_step", lambda n: n)
+    X, y, _ = draw_blobs(1000)
+    model, read = read_by(X, y, **parameters)
+    assert len(read) == 1000 if needed else len(read) <= 301
+    assert model.report_.rows_weighed == (1000 if needed else 300)
+    assert not any("the memory has room" in message for message in model.report_.warnings)
+
+
+def test_no_other_rows_are_read_where_many_labels_leave_no_graph(few_rows, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_LABELS", 50)
+    monkeypatch.setattr("lapwing.auto.sample.scaling_step", lambda n: n)
+    X, _, truth = draw_blobs(1000)
+    _, read = read_by(X, np.where(np.arange(1000) < 60, truth, -1))
+    assert len(read) <= 301
+
+
+@pytest.mark.parametrize("room", [450, 301])
+def test_fewer_other_rows_are_read_where_memory_is_short(room, monkeypatch):
+    """Wide rows whose sample fits are not refused."""
+    monkeypatch.setattr(limits, "MOST_ROWS", 300)
+    monkeypatch.setattr("lapwing.auto.sample.scaling_step", lambda n: n)
+    X, y, _ = draw_blobs(1000)
+    X = np.hstack([X, np.random.default_rng(1).normal(size=(1000, 1200))])
+    X[:, :3] *= 30.0
+    model, read = read_by(X, y, method="graph", memory_limit=16 * X.shape[1] * room)
+    assert 300 <= len(read) <= room
+    assert model.report_.rows_weighed == len(read) + 300 - len(np.union1d(model.sample_, [0]))
+    n = model.report_.rows_weighed - 300
+    note = f"the memory has room for {n} of 700 rows beside the sample that would weigh"
+    assert any(note in message for message in model.report_.warnings)
+    with pytest.raises(MemoryError, match=r"reading 30[01] of 1000 rows with 1203 columns"):
+        read_by(X, y, method="graph", memory_limit=16 * X.shape[1] * 299)
 
 
 # What a fitted model has.

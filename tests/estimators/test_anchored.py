@@ -1,5 +1,7 @@
 """Laplacian models over the anchor graph of their landmarks."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 
-from lapwing import LapRLSClassifier, LapRLSRegressor, LapSVC
+from lapwing import LapRLSClassifier, LapRLSRegressor, LapSVC, LapSVCCV, LapSVCPath, LapSVR
 from lapwing.graphs import AnchorGraph
+from lapwing.plan.manifold import plan_anchored
+from lapwing.solvers.methods import Sizes
 
 MODELS = {
     "LapSVC": LapSVC(n_landmarks=30, graph="anchors"),
@@ -156,7 +160,66 @@ def test_what_does_not_fit_is_refused(model, parameters, message):
         clone(model).set_params(**parameters).fit(X, y)
 
 
+def test_other_estimators_name_those_with_anchors():
+    X, y, _ = moons()
+    for model in (LapSVR(graph="anchors"), LapSVCPath(graph="anchors"), LapSVCCV(graph="anchors")):
+        with pytest.raises(TypeError, match=r"'anchors', which LapSVC, .* LapRLSRegressor take"):
+            model.fit(X, np.where(y >= 0, y * 1.0, np.nan))
+    with pytest.raises(TypeError, match=r"None, got str$"):
+        LapSVR(graph="anchor").fit(X, np.where(y >= 0, y * 1.0, np.nan))
+
+
+@pytest.mark.parametrize("name", ["LapSVC", "LapRLSClassifier"])
+def test_early_stopping_and_warm_starts_have_no_effect(name):
+    X, y = data(MODELS[name])
+    expected = clone(MODELS[name]).fit(X, y)
+    found = clone(MODELS[name]).set_params(stopping="stability", warm_start=True)
+    for _ in range(2):
+        found.fit(X, y)
+        assert np.array_equal(found.decision_function(X), expected.decision_function(X))
+
+
 def test_memory_limit():
     X, y, _ = moons()
     with pytest.raises(MemoryError, match="lower n_landmarks"):
         LapSVC(n_landmarks=300, graph="anchors", memory_limit=1e5).fit(X, y)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(
+    ("n", "d", "m", "in_blocks"),
+    [(4000, 5, 800, False), (20_000, 5, 30, True), (4000, 300, 40, True)],
+    ids=["landmarks", "rows", "columns"],
+)
+def test_what_is_counted_is_what_is_used(n, d, m, in_blocks, n_threads, monkeypatch):
+    monkeypatch.setenv("LAPWING_NUM_THREADS", str(n_threads))
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, d)), np.full(n, -1)
+    y[:20] = np.arange(20) % 2
+    plan = plan_anchored(Sizes(n, d, 20, 1), m, row_size=float(d), memory_limit="1GB")
+    model = LapSVC(n_landmarks=m, graph="anchors", memory_limit=plan.n_bytes)
+    rows = [X[: n // 2], X[n // 2 :]] if in_blocks else X
+    LapSVC(n_landmarks=5, graph="anchors").fit(X[:500], y[:500])  # imports and caches
+    tracemalloc.start()
+    try:
+        model.fit(rows, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert plan.n_bytes / 20 < peak < plan.n_bytes
+    with pytest.raises(MemoryError, match=f"n_landmarks={m} with rows of {d} columns"):
+        model.set_params(memory_limit=plan.n_bytes - 1).fit(rows, y)
+
+
+def test_the_memory_is_checked_before_the_sample_is_read():
+    X, y, _ = moons()
+    read = []
+
+    def blocks():
+        read.append(True)
+        yield X
+
+    model = LapSVC(n_landmarks=30, graph="anchors", memory_limit=1e5)
+    with pytest.raises(MemoryError, match="lower n_landmarks"):
+        model.fit(blocks, y)
+    assert len(read) == 1  # to check the rows

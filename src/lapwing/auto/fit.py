@@ -33,7 +33,7 @@ from .report import SelectionReport, after_refit, make_report, with_class_notes
 from .rows import ScaledInput, UsedRows, choose_rows
 from .sample import Sample, SampleResult, read_sample
 from .selection import Candidate, Selected, best_supervised, judge, only
-from .setup import DEFAULT_GRAPH, Setup, families_to_try
+from .setup import DEFAULT_GRAPH, Setup, families_to_try, may_weigh_edges
 from .suggestions import class_doubt, target_doubt
 
 logger = logging.getLogger("lapwing")
@@ -87,7 +87,9 @@ def fit_default(
     else:
         seed = draw_seed(model.random_state)
         report_stage(model, "scaling", 0.0)
-        sample = read_sample(model, rows, targets, seed)
+        n_rows = min(rows.n_rows, limits.MOST_ROWS)
+        weighing = may_weigh_edges(model, len(targets.index), n_rows)
+        sample = read_sample(model, rows, targets, seed, weighing=weighing)
         targets = sample.targets
         setup, families = prepare(model, sample, seed)
     if refit and not outdated:
@@ -216,9 +218,10 @@ def prepare(settings: Any, sample: Sample, seed: int) -> tuple[Setup, list[str]]
     labels = Labels.among(rows.index, sample.targets)
     graph, n = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH), 0
     by_graph = settings.graph is None and {GRAPH, MANIFOLD} & set(families)
-    if by_graph and not rows.all_seen:
+    others = sample.others
+    if by_graph and not rows.all_seen and (others is None or others.shape[0]):
         report_stage(settings, "weighing edges", 0.1)
-        others = rows.others(seed) if sample.others is None else sample.others
+        others = rows.others(seed) if others is None else others
         graph, n = weigh_edges(graph, rows, others), others.shape[0]
     return Setup(rows, graph, labels.index, seed, n), families
 

@@ -144,7 +144,7 @@ def make_report(
         supervised_spread=_spread(supervised, folds),
         chosen=chosen,
         reason=explain(settings.method, metric, selected, chosen),
-        warnings=again + notes(settings.method, setup, targets, selected, reach),
+        warnings=again + notes(settings, setup, targets, selected, reach),
         candidates=[_describe(candidate, folds) for candidate in candidates],
         curve=_curve(folds, candidates),
         labels=len(targets.index),

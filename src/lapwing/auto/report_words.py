@@ -162,10 +162,13 @@ def _outcome(selected: Selected, better: bool) -> str:
 
 
 def notes(
-    method: str, setup: Setup, targets: Targets, selected: Selected, reach: np.ndarray
+    settings: Any, setup: Setup, targets: Targets, selected: Selected, reach: np.ndarray
 ) -> list[str]:
-    """Return what the user should know about labels, rows and the selection."""
-    found, labels = [], selected.folds.labels
+    """Return what the user should know about labels, rows and the selection.
+
+    ``settings`` is the estimator.
+    """
+    found, labels, method = [], selected.folds.labels, settings.method
     if method == "auto" and _hurt(selected):
         found.append(
             "unlabelled rows hurt here: every model that uses them is clearly worse than the best "
@@ -196,7 +199,21 @@ def notes(
         )
     if int(targets.labelled.sum()) == n:
         found.append("every row is labelled, so there are no unlabelled rows to learn from")
-    return found + row_notes(setup)
+    found += row_notes(setup)
+    by_graph = settings.graph is None and {GRAPH, MANIFOLD} & tried
+    return found + (_few_others(setup) if by_graph else [])
+
+
+def _few_others(setup: Setup) -> list[str]:
+    """Return a note if memory was short for the rows that weigh the edges, in a list."""
+    rows = setup.rows
+    wanted = 0 if rows.numbers is None else min(rows.n_rows - len(rows.numbers), limits.EDGE_ROWS)
+    if setup.n_others >= wanted:
+        return []
+    return [
+        f"the memory has room for {setup.n_others} of {wanted} rows beside the sample that would "
+        "weigh the edges of the graph, which changes the model: raise memory_limit"
+    ]
 
 
 def row_notes(setup: Setup) -> list[str]:

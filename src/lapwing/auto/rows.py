@@ -84,7 +84,7 @@ class UsedRows:
     def others(self, seed: int) -> Any:
         """Return the rows of X that are not in use, or a random sample of many."""
         index = np.setdiff1d(np.arange(self.X.shape[0]), self.index)
-        return self.X[index[draw_weighing(len(index), seed)]]
+        return self.X[index[draw_weighing(len(index), limits.EDGE_ROWS, seed)]]
 
     def including(self, index: np.ndarray) -> UsedRows:
         """Return the rows with these in use as well."""

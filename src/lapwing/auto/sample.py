@@ -93,18 +93,22 @@ def draw_others(n: int, n_labelled: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(n, room, replace=False)
 
 
-def draw_weighing(n: int, seed: int) -> np.ndarray:
+def draw_weighing(n: int, most: int, seed: int) -> np.ndarray:
     """Return which of n rows that models do not see weigh the edges of the graph, ascending."""
-    if n <= limits.EDGE_ROWS:
+    if n <= most:
         return np.arange(n)
     rng = np.random.default_rng([seed, 1])
-    return np.sort(rng.choice(n, limits.EDGE_ROWS, replace=False))
+    return np.sort(rng.choice(n, most, replace=False))
 
 
-def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sample:
+def read_sample(
+    settings: Any, rows: Rows, targets: Targets, seed: int, *, weighing: bool = True
+) -> Sample:
     """Return the rows to work with: rows in memory as they are, of rows in blocks a sample.
 
-    Cost for rows in blocks: one pass over them, and another one for counts of words.
+    ``weighing`` is whether the edges of a graph may be weighed by other rows. Of these as many are
+    read as the memory has room for. Cost for rows in blocks: one pass over them, and another one
+    for counts of words.
     """
     source = rows.source
     if source is None:
@@ -112,20 +116,20 @@ def read_sample(settings: Any, rows: Rows, targets: Targets, seed: int) -> Sampl
     n = rows.n_rows
     _check_graph(settings.graph, n)
     numbers = _sample_numbers(n, source.index_of(targets), seed)
-    weighing = other_rows(draw_weighing(n - len(numbers), seed), numbers)
     of_scaling = np.arange(0, n, scaling_step(n))
-    index = np.union1d(np.union1d(numbers, weighing), of_scaling)
-    require_memory(
-        2 * 8 * source.row_size * len(index),
-        memory_budget(settings.memory_limit),
-        f"reading {len(index)} of {n} rows with {rows.n_features} columns",
-        "use fewer columns",
-    )
+    index = np.union1d(numbers, of_scaling)
+    size, budget = 2 * 8 * source.row_size, memory_budget(settings.memory_limit)
+    what = f"reading {len(index)} of {n} rows with {rows.n_features} columns"
+    require_memory(size * len(index), budget, what, "use fewer columns")
+    room = budget / size - len(index) if size else limits.EDGE_ROWS
+    most = int(min(room, limits.EDGE_ROWS)) if weighing else 0
+    further = other_rows(draw_weighing(n - len(numbers), most, seed), numbers)
+    index = np.union1d(index, further)
     X = source.blocks.take(index)
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     some = X[np.searchsorted(index, of_scaling)]
     scaling = scaling_of(some, n, partial(_count_documents, source, rows.n_features))
-    others = X[np.searchsorted(index, weighing)]
+    others = X[np.searchsorted(index, further)]
     if len(index) > len(numbers):
         X = X[np.searchsorted(index, numbers)]
     own = _targets_among(numbers, source, targets)

@@ -109,6 +109,13 @@ def families_to_try(method: str, plan: DefaultPlan, labels: Labels, rows: UsedRo
     return [family for family, tried in worthwhile.items() if tried]
 
 
+def may_weigh_edges(settings: Any, n_labels: int, n_rows: int) -> bool:
+    """Return whether a graph of our own may be used, of n_rows rows that are not read yet."""
+    if settings.graph is not None or settings.method != "auto":
+        return settings.graph is None and settings.method in (GRAPH, MANIFOLD)
+    return n_labels < n_rows and n_labels <= limits.MOST_LABELS
+
+
 def may_have_margin(labels: Labels) -> bool:
     """Return whether the margin family is for such labels: few classes."""
     return labels.codes is not None and labels.targets.shape[1] <= limits.MARGIN_CLASSES

@@ -34,6 +34,9 @@ _MANY_VALUES, _SOME_VALUES, _SHARE = 50, 20, 1 / 3
 #: How many times a table is in memory while a model is fitted to it, about: as it was read, as a
 #: matrix, and twice in between.
 _COPIES = 4
+#: Bytes of a fit beside the table, about: interpreter and libraries, the sample and its models. The
+#: peak of fits in blocks (benchmarks/cli_size.py), where no more than that is in memory.
+_FIT_BYTES = 700_000_000
 #: Rows up to which a table is always read at once: the model is fitted to all of them.
 _AT_ONCE = MOST_ROWS
 #: Most entries of a block, if it is dense.
@@ -128,7 +131,7 @@ def is_distributed(arguments: argparse.Namespace) -> bool:
 
 def _is_large(n: int, size: float, budget: float) -> bool:
     """Return whether a table of n rows is to be read in blocks; n is 0 if it is not known."""
-    return n == 0 or (n > _AT_ONCE and _COPIES * size > budget)
+    return n == 0 or (n > _AT_ONCE and _COPIES * size + _FIT_BYTES > budget)
 
 
 def _encoder(table: Table | TableReader, arguments: argparse.Namespace) -> TableEncoder:

@@ -15,10 +15,17 @@ from typing import Any, Self
 import numpy as np
 
 from ..arrays.blocks import RowBlocks, Sums
-from ..graphs.anchors import AnchorGraph, AnchorSums, add_weights, first_anchors, no_weights
+from ..graphs.anchors import (
+    TILE_ROWS,
+    AnchorGraph,
+    AnchorSums,
+    add_weights,
+    first_anchors,
+    no_weights,
+)
 from ..losses import Loss
 from ..operators.sparse import DiagonalOperator
-from ..plan.manifold import plan_anchored
+from ..plan.manifold import check_not_linear, plan_anchored
 from ..risk import RegularizedRisk, weight_ratio
 from ..solvers.methods import RISK_METHODS, Sizes, SolverOptions
 from ..spaces.features import inverse_root
@@ -85,13 +92,15 @@ def fit_anchored(
     source = source_of(settings, rows)
     seed = settings._seed if refit else draw_seed(settings.random_state)
     rng, m = np.random.default_rng(seed), settings.n_landmarks
+    n, d, (l, c), limit = rows.n_rows, rows.n_features, targets.values.shape, settings.memory_limit
+    sizes = Sizes(n, d, l, c, is_quadratic=loss.is_quadratic)
+    plan = plan_anchored(sizes, m, row_size=source.row_size, memory_limit=limit)
     sample, _, X_l = kmeans_sample(source, targets, m, rng)
     kernel = resolve_kernel(settings, sample)
-    sizes = Sizes.of(X_l, targets.values, is_quadratic=loss.is_quadratic)
-    sizes = replace(sizes, n_rows=source.blocks.n_rows)
-    plan = plan_anchored(kernel, sizes, m, memory_limit=settings.memory_limit)
+    check_not_linear(kernel)
     # Duplicate rows may give duplicate centres.
     centres = np.unique(kmeans_landmarks(sample, m, rng), axis=0)
+    del sample
     joined = min(_N_NEIGHBORS, len(centres))
     graph = AnchorGraph.of_blocks(source.blocks, centres, joined, "kernel")
     assert kernel is not None
@@ -115,7 +124,8 @@ def fit_anchored(
             mask="label_reach_" if source.in_memory else None,
         )
     if source.in_memory:
-        attributes["label_reach_"] = reached[first_anchors(graph(rows.X))]
+        first = source.blocks.map("reach of labels", lambda X: first_anchors(graph(X)), TILE_ROWS)
+        attributes["label_reach_"] = reached[first]
     solution = Solution(
         predictor,
         replace(result, passes=_PASSES),

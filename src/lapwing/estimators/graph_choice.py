@@ -15,6 +15,8 @@ from .targets import Targets
 
 #: What follows for rows that no label reaches, where models have a kernel.
 KERNEL_ALONE = "their predictions rest on the kernel alone"
+#: Estimators with a graph of landmarks, for messages.
+_WITH_ANCHORS = "LapSVC, LapRLSClassifier and LapRLSRegressor"
 
 
 def graph_of_rows(
@@ -66,9 +68,9 @@ def resolve_graph(graph: Any, X: Any, default: KNNGraph, precomputed: bool = Fal
     elif graph is None:
         graph = default
     elif not isinstance(graph, KNNGraph):
-        raise TypeError(
-            f"graph must be a KNNGraph, an affinity matrix or None, got {type(graph).__name__}"
-        )
+        where = f", which {_WITH_ANCHORS} take" if is_word(graph, "anchors") else ""
+        found = repr(graph) if where else type(graph).__name__
+        raise TypeError(f"graph must be a KNNGraph, an affinity matrix or None, got {found}{where}")
     if precomputed and graph.metric != "precomputed":
         if not hasattr(graph, "affinity_"):
             graph = clone(graph).set_params(metric="precomputed")

@@ -50,7 +50,8 @@ class LapSVC(Classifier):
         to X. None is ``KNNGraph()`` for classifiers and ``KNNGraph(normalized=False)`` for
         regressors. Its ``power`` is the p of Lᵖ. "anchors" joins each row to the three nearest of
         the ``n_landmarks`` centres, and rows to each other through these; p is 1, the fit is linear
-        in the rows, and these may come in blocks, see `PVMClassifier`.
+        in the rows, and these may come in blocks, see `PVMClassifier`. It is direct and starts
+        anew: neither early stopping nor ``warm_start`` has an effect.
     fit_intercept : bool, default=True
         Whether f has an intercept.
     unlabeled : object, default=-1

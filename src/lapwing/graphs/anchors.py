@@ -25,6 +25,8 @@ from .points import squared_norms
 WEIGHTS = ("kernel", "lae")
 #: Memory for the distances of one block of rows to all anchors.
 _BLOCK_BYTES = 8_000_000
+#: Numbers per row while kernel weights of a few anchors are computed.
+_WEIGHT_NUMBERS = 30
 #: Rows of a tile of sums.
 TILE_ROWS = 20_000
 #: Smallest descent of the squared error for which a weight joins the active set.
@@ -147,7 +149,7 @@ class AnchorGraph:
             local[rows] = simplex_weights(G)
 
         width = m if sp.issparse(X) else max(m, X.shape[1])
-        map_blocks(join, row_blocks(X.shape[0], max(1, _BLOCK_BYTES // (8 * width))))
+        map_blocks(join, row_blocks(X.shape[0], _block_rows(width)))
         return index, local
 
     def _matrix(self, index: np.ndarray, weights: np.ndarray) -> sp.csr_array:
@@ -157,6 +159,23 @@ class AnchorGraph:
         Z.sort_indices()
         Z.eliminate_zeros()  # a weight of zero is no connection
         return Z
+
+
+def join_bytes(n: int, d: int, row_size: float, m: int) -> float:
+    """Return the memory for joining a tile of n rows to a few of m anchors.
+
+    Rows have d columns and ``row_size`` stored numbers. Counted are copies of a block of rows,
+    three numbers per row and anchor, and the weights of the tile.
+    """
+    is_sparse, tile = row_size < d, min(n, TILE_ROWS)
+    block = min(tile, _block_rows(m if is_sparse else max(m, d)))
+    slices = row_size if is_sparse else 0.0  # those of sparse rows are copies
+    return 8 * (block * (2 * row_size + 3 * m) + tile * (_WEIGHT_NUMBERS + slices))
+
+
+def _block_rows(width: int) -> int:
+    """Return the rows of a block, of whose numbers per row these are the most."""
+    return max(1, _BLOCK_BYTES // (8 * width))
 
 
 def kernel_weights(squared: np.ndarray, bandwidth: float) -> np.ndarray:

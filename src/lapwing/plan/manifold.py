@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.threads import n_threads
+from ..graphs.anchors import join_bytes
 from ..kernels.functions import Kernel
 from ..kernels.gram import choose_storage, gram_bytes
 from ..solvers.elimination import dense_bytes
@@ -29,6 +30,7 @@ from ..solvers.methods import (
 )
 from ..solvers.reduction import basis_bytes
 from .base import Plan, storage_for_products
+from .points import row_sums_bytes
 
 logger = logging.getLogger("lapwing")
 
@@ -39,8 +41,6 @@ DENSE_ROWS = 10_000
 DENSE_FEATURES = 5_000
 #: Iterations for which the iterative solver reserves memory.
 PLANNED_ITERATIONS = 40
-#: Matrices of the size of the landmarks that a thread adds up for a graph of these.
-_SUMS = 4
 
 
 def plan_manifold(
@@ -143,7 +143,8 @@ def plan_landmarks(
     ``n_ratios`` is the number of ratios γ_I/γ_A, for a grid of these.
     """
     n, d, m = sizes.n_rows, sizes.n_features, n_landmarks
-    _check_landmarks(kernel, n, m)
+    check_not_linear(kernel)
+    _check_number(n, m)
     if n_ratios is None:
         work = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_features=m))
     else:
@@ -154,23 +155,35 @@ def plan_landmarks(
     return Plan(kernel, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
 
 
-def plan_anchored(kernel: Kernel | None, sizes: Sizes, m: int, *, memory_limit: Any) -> Plan:
-    """Plan the same with m landmarks and a graph of these, of which sums over rows are stored."""
-    l, d = sizes.n_labelled, sizes.n_features
-    _check_landmarks(kernel, sizes.n_rows, m)
-    work = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_rows=l, n_features=m))
-    needed, budget = 8 * m * (_SUMS * n_threads() * m + l + d) + work, memory_budget(memory_limit)
-    require_memory(needed, budget, f"n_landmarks={m}", "lower n_landmarks")
-    return Plan(kernel, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
+def plan_anchored(sizes: Sizes, m: int, *, row_size: float, memory_limit: Any) -> Plan:
+    """Plan the same with m landmarks and a graph of these, of which sums over rows are stored.
+
+    ``row_size`` is the number of stored numbers per row. The kernel may depend on rows that are
+    not read yet: the plan has none.
+    """
+    n, d, l = sizes.n_rows, sizes.n_features, sizes.n_labelled
+    _check_number(n, m)
+    solution = ELIMINATE_FEATURES.work_bytes(replace(sizes, n_rows=l, n_features=m))
+    joined = n_threads() * join_bytes(n, d, row_size, m)
+    passes = max(row_sums_bytes(n, d, row_size, m, m), joined)
+    needed = int(passes + 8 * l * (row_size + m) + solution)
+    budget = memory_budget(memory_limit)
+    what = f"n_landmarks={m} with rows of {d} columns"
+    require_memory(needed, budget, what, "lower n_landmarks")
+    return Plan(None, ELIMINATE_FEATURES.name, "landmarks", None, budget, needed, n_points=m)
 
 
-def _check_landmarks(kernel: Kernel | None, n: int, m: int) -> None:
-    """Refuse landmarks for linear kernels, and more of them than rows."""
+def check_not_linear(kernel: Kernel | None) -> None:
+    """Refuse landmarks for linear kernels."""
     if kernel is not None and kernel.is_linear:
         raise ValueError(
             "n_landmarks is for kernels that are not linear: use n_landmarks=None with linear and "
             "cosine kernels"
         )
+
+
+def _check_number(n: int, m: int) -> None:
+    """Refuse more landmarks than rows."""
     if m > n:
         raise ValueError(
             f"n_landmarks must be at most the number of rows ({n}); got n_landmarks={m}"

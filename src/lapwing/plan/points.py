@@ -26,8 +26,9 @@ _ROWS_PER_ANCHOR = 4
 _ANCHOR_SQUARES = 6
 #: n_prototypes="auto": a tenth of the rows, within these bounds.
 _AUTO_BOUNDS = (100, 500)
-#: Number of prototypes × prototypes matrices in memory at once: for each thread, and once more.
-_PROTOTYPE_SQUARES = 4
+#: Number of points × points matrices and of tiles in memory at once, for each thread and once more:
+#: up to three sums over its rows, and a term that is being added.
+_SUM_SQUARES = 4
 
 
 def plan_landmark_rows(n: int, n_landmarks: int, *, n_labelled: int = 0, memory_limit: Any) -> Plan:
@@ -52,6 +53,27 @@ def check_bins(n: int, n_axes: int, n_bins: int) -> None:
     needed = 16 * (1 + n_threads()) * n_axes * n_bins + 8 * _BIN_SQUARES * min(n, n_bins) ** 2
     what = f"making {n_axes} histograms of {n_bins} bins"
     require_memory(needed, memory_budget(None), what, "lower n_bins", adjustable=False)
+
+
+def row_sums_bytes(n: int, d: int, row_size: float, n_points: int, width: int) -> float:
+    """Return the memory of choosing points by k-means, and of sums over n rows by tiles of these.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and columns.
+    row_size : float
+        Stored numbers per row.
+    n_points : int
+        The most points that are chosen at once; sums are matrices of points × points.
+    width : int
+        Values per row of a tile.
+    """
+    # Two copies of the sample while it is read, its indices and the centres of its rows.
+    sample = min(n, kmeans_rows(n_points)) * (2 * row_size + 4) + 3 * n_points * d
+    rows = min(n, tile_rows(width))
+    sums = _SUM_SQUARES * (n_points**2 + rows * width) + rows * row_size
+    return 8 * max(sample, (n_threads() + 1) * sums)
 
 
 def plan_prototypes(
@@ -90,11 +112,9 @@ def plan_prototypes(
     k = min(int(k), n)
     m = k if n_landmarks is None else min(int(n_landmarks), n)
     most = max(k, m)
-    sample = 2 * min(n, kmeans_rows(most)) * row_size + 3 * most * d
-    tiles = tile_rows(m + k) * (m + k)
-    sums = _PROTOTYPE_SQUARES * (n_threads() + 1) * (most**2 + tiles)
     solution = l * (row_size + 4 * k) + (6 * l**2 if loss == "hinge" else 0)
-    needed, budget = int(8 * (max(sample, sums) + solution)), memory_budget(memory_limit)
+    needed = int(row_sums_bytes(n, d, row_size, most, m + k) + 8 * solution)
+    budget = memory_budget(memory_limit)
     what = f"fitting {most} prototypes of {d} columns with {l} labelled rows"
     advice = "lower n_prototypes or n_landmarks"
     if loss == "hinge":
