@@ -65,6 +65,65 @@ def test_stored_arrays_are_read_in_whole_chunks(model, monkeypatch):
         np.testing.assert_allclose(found.predict(stored), found.predict(X), atol=1e-12)
 
 
+class Slices:
+    """Rows with a shape and slices, and nothing else."""
+
+    def __init__(self, X):
+        self._X, self.shape, self.lengths = X, X.shape, []
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        found = self._X[rows]
+        self.lengths.append(found.shape[0])
+        return found
+
+
+class SlicesOfKnownLength(Slices):
+    """They might be taken for a sequence of rows."""
+
+    def __len__(self):
+        return self.shape[0]
+
+
+class TypedSlices(Slices):
+    """The type is that of another library."""
+
+    dtype = "double"
+
+
+@pytest.mark.parametrize("kind", [Slices, SlicesOfKnownLength, TypedSlices])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_matrix])
+def test_shape_and_slices_are_enough(kind, form, monkeypatch):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    X = form(X)
+    plain = clone(model).fit(X, y)
+    monkeypatch.setattr("lapwing.arrays.row_collections._BLOCK_BYTES", X.dtype.itemsize * 4 * 70)
+    stored = kind(X)
+    found = clone(model).fit(stored, y)
+    assert max(stored.lengths) == 70
+    np.testing.assert_allclose(found.predict(stored), plain.predict(X), atol=1e-5)
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-4)
+    same = LapRLSClassifier().fit(kind(X), y)  # gathered
+    np.testing.assert_array_equal(same.predict(kind(X)), LapRLSClassifier().fit(X, y).predict(X))
+
+
+class InMemory(Slices):
+    """What other libraries call an array or tensor."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self._X, dtype=dtype)
+
+
+@pytest.mark.parametrize("form", [InMemory, memoryview])
+def test_arrays_of_other_libraries_are_rows_in_memory(form):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    found = clone(model).fit(form(X), y)
+    np.testing.assert_array_equal(found.coef_, clone(model).fit(X, y).coef_)
+    found.add_labels([50], y[:1])  # which blocks do not allow
+
+
 @every_model
 def test_labels_as_a_column(model):
     X, y = data(model)
