@@ -189,6 +189,9 @@ def test_errors_name_the_partition():
         model.fit(da.from_array(broken, chunks=(100, -1)), y)
     with pytest.raises(ValueError, match=r"partition 1, row 50, column '.': .*NaN"):
         model.fit(dd.from_pandas(frame_of(broken, y), npartitions=3), "label")
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"^partition 1, row 50, column 2: .*NaN"):
+        fitted.predict(da.from_array(broken, chunks=(100, -1))).compute()
     text = frame_of(X, y).assign(colour="red")
     with pytest.raises(ValueError, match="column 'colour' of the Dask dataframe holds"):
         model.fit(dd.from_pandas(text, npartitions=3), "label")

@@ -122,6 +122,9 @@ def test_errors_say_what_to_do(tmp_path):
     holes.loc[150, "b"] = None
     with pytest.raises(ValueError, match=r"block \d, row \d+, column 'b': .*NaN"):
         clone(model).fit(write(holes, tmp_path / "holes.parquet"), "label")
+    fitted = clone(model).fit(frame, "label")
+    with pytest.raises(ValueError, match=r"^block 0, row 150, column 'b': .*NaN"):
+        fitted.predict(tmp_path / "holes.parquet")
     with pytest.raises(ValueError, match="requires y to be passed"):
         clone(model).fit(write(frame, tmp_path / "good.parquet"))
     with pytest.raises(FileNotFoundError, match="nowhere"):

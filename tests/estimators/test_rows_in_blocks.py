@@ -212,6 +212,47 @@ def test_a_failed_fit_changes_nothing(model):
     np.testing.assert_array_equal(fitted.predict(X), before)
 
 
+@every_model
+def test_errors_of_predictions_name_the_block(model):
+    X, y = data(model)
+    fitted = clone(model).fit(X, y)
+    broken = X.copy()
+    broken[250, 2] = np.inf
+    for name in ("predict", "decision_function", "predict_proba"):
+        if hasattr(fitted, name):
+            with pytest.raises(ValueError, match=r"^block 1, row 130, column 2: .*infinity"):
+                getattr(fitted, name)(cut(broken, [120]))
+    with pytest.raises(ValueError, match=r"^block 1: X has 2 features.* expecting 4"):
+        fitted.predict([X[:120], X[120:, :2]])
+    for rows in (broken, X[:, :2]):  # in memory there are none
+        with pytest.raises(ValueError, match=r"^(Input X|X has 2 features)"):
+            fitted.predict(rows)
+
+
+def test_rows_and_columns_are_named_for_values_that_are_not_finite_alone():
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    broken = X.copy()
+    broken[250, 2] = np.nan
+    weights = np.ones(len(y))
+    weights[299] = np.inf
+    with pytest.raises(ValueError, match=r"^block 1, row 130, column 2: Input X contains NaN"):
+        clone(model).fit([X[:120], broken[120:]], y)
+    with pytest.raises(ValueError, match=r"^block 1: X has 3 features"):
+        clone(model).fit([X[:120], X[120:, :3]], y)
+    with pytest.raises(ValueError, match=r"^block 1: X has 180 rows and y has 170"):
+        clone(model).fit([(X[:120], y[:120]), (X[120:], y[130:])])
+    blocks = [Part(X[:120], y[:120], weights[:120]), Part(broken[120:], y[120:], weights[120:])]
+    blocks[1].X[130] = 0.0
+    with pytest.raises(ValueError, match=r"^block 1: sample_weight must hold one finite number"):
+        clone(model).fit(RowCollection(RowBlocks(lambda: blocks)))
+    broken[250, 2] = np.nan
+    frames = [pd.DataFrame(X[:120], columns=list("abcd"))]
+    frames += [pd.DataFrame(broken[120:], columns=list("abdc"))]
+    with pytest.raises(ValueError, match=r"^block 1: The feature names"):
+        clone(model).fit(frames, y)
+
+
 def test_weights_of_blocks_of_which_some_have_labels():
     model = MODELS["PVMClassifier"]
     X, y = data(model)

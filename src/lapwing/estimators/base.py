@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.blocks import located
 from ..arrays.packing import expect
 from ..arrays.row_collections import is_dask, open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
@@ -161,8 +162,11 @@ class Model(BaseEstimator):
         if collection.names is not None and collection.unit == "block":
             model.__dict__.pop("feature_names_in_", None)  # the columns of files are read by name
 
-        def of_block(X: Any) -> np.ndarray:
-            return function(model._values(without_columns(X, beside)))
+        unit, names = collection.unit, collection.names
+
+        def of_block(number: int, X: Any) -> np.ndarray:
+            with located(unit, number, X, names):
+                return function(model._values(without_columns(X, beside)))
 
         like = function(np.zeros((0, self._targets.n_columns)))
         blocks = replace(collection.blocks, convert=attrgetter("X"))

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from ..arrays.blocks import Progress, RowBlocks, first_not_finite, join_rows, plain_rows
+from ..arrays.blocks import Progress, RowBlocks, join_rows, located, plain_rows
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.row_collections import Part, RowCollection
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits, safe_precision
@@ -250,16 +250,8 @@ class _Inspection:
     first: Rows | None = None
 
     def __call__(self, number: int, part: Part) -> _Block:
-        try:
+        with located(self.unit, number, part.X, self.names):
             return self._inspected(part)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"{self.unit} {number}{first_not_finite(part.X, self.names)}: {error}"
-            ) from error
-        except Exception as error:
-            error.add_note(f"while {self.unit} {number} was checked")
-            raise
 
     def _inspected(self, part: Part) -> _Block:
         settings, first = self.settings, self.first
