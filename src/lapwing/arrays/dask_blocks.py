@@ -347,9 +347,19 @@ def _compute(title: str, result: Any, n_partitions: int) -> Any:
                 'dask.config.set({"lapwing.timeout": "4 hours"})'
             ) from None
         except lost as error:
-            if attempt == _ATTEMPTS:
-                raise
+            # Of killed workers there were several, one after the other: the next ones would be too.
+            if attempt == _ATTEMPTS or isinstance(error, KilledWorker):
+                raise _lost_workers(title, n_partitions, attempt) from error
             warn(f"workers were lost during {title!r}, which is repeated: {error}")
         finally:
             future.cancel()
     raise AssertionError("unreachable")
+
+
+def _lost_workers(title: str, n_partitions: int, attempts: int) -> OSError:
+    times = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    return OSError(
+        f"the pass {title!r} over {n_partitions} partitions failed in {times}, because workers "
+        "died or their results were lost: give workers more memory or make partitions smaller, "
+        "and look for the cause in the logs of the workers"
+    )
