@@ -13,10 +13,12 @@ import lapwing
 from helpers.in_blocks import MODELS, cut, data, same_model
 from lapwing import (
     S3VC,
+    AnchorGraphClassifier,
     EigenfunctionClassifier,
     KNNGraph,
     LapRLSClassifier,
     LapSVC,
+    NystromLGCClassifier,
     PVMClassifier,
     SemiSupervisedClassifier,
 )
@@ -303,6 +305,43 @@ def test_estimators_that_need_all_rows_gather_blocks():
     )
     with pytest.raises(MemoryError, match=r"reading the rows for LapSVC .*PVMClassifier"):
         LapSVC(memory_limit="2kB").fit(cut(X, [120]), y)
+
+
+COUNTED = {
+    **MODELS,
+    "AnchorGraphClassifier without shares": AnchorGraphClassifier(20),
+    "PVMClassifier shares": PVMClassifier(n_prototypes=20, class_shares="labels"),
+    "EigenfunctionClassifier without shares": EigenfunctionClassifier(),
+    "NystromLGCClassifier without shares": NystromLGCClassifier(n_landmarks=20),
+    "S3VC shares": S3VC(class_shares="labels"),
+    "default": SemiSupervisedClassifier(method="supervised"),
+}
+
+
+@pytest.mark.parametrize("model", COUNTED.values(), ids=COUNTED)
+def test_passes_are_the_readings_of_all_blocks(model):
+    X, y = data(model)
+    readings = []
+
+    def blocks():
+        readings.append(1)
+        return iter(cut(X, [120]))
+
+    found = clone(model).fit(blocks, y)
+    assert found.result_.passes == len(readings)
+
+
+def test_passes_over_counts_of_words():
+    rng = np.random.default_rng(0)
+    X, y = sp.csr_matrix(rng.poisson(0.5, size=(200, 30)).astype(float)), np.arange(200) % 2
+    readings = []
+
+    def blocks():
+        readings.append(1)
+        return iter([X[:90], X[90:]])
+
+    found = SemiSupervisedClassifier(method="supervised").fit(blocks, np.where(y < 3, y, -1))
+    assert found.result_.passes == len(readings) == 3
 
 
 def test_dask_is_not_gathered_silently():

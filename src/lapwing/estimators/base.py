@@ -274,6 +274,9 @@ class Model(BaseEstimator):
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
         attributes |= solution.attributes
+        result = solution.result
+        if rows.source is not None:  # the pass that has checked the blocks
+            result = replace(result, passes=result.passes + 1)
         linear = getattr(attributes.get("kernel_"), "is_linear", False)
         if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
             shift = attributes["coef_"] @ rows.units.origin
@@ -281,8 +284,8 @@ class Model(BaseEstimator):
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
-            result_=solution.result,
-            n_iter_=solution.result.n_iter,
+            result_=result,
+            n_iter_=result.n_iter,
             _targets=targets,
             **attributes,
         )

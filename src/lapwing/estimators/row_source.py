@@ -78,7 +78,7 @@ def with_share_values(
     """Return the solution with values to match class shares with, where shares are known.
 
     They are those of the unlabelled rows, or of all if all are labelled; above `_SHARE_ROWS` rows,
-    those of a random sample.
+    those of a random sample. Cost for rows in blocks: one pass over them.
     """
     if targets.shares is None:
         return solution
@@ -93,7 +93,9 @@ def with_share_values(
     index = unlabelled if len(unlabelled) else index
     values = solution.values
     if values is None:
-        return replace(solution, of_unlabelled=solution.predictor.values(source.blocks.take(index)))
+        of_unlabelled = solution.predictor.values(source.blocks.take(index))
+        result = replace(solution.result, passes=solution.result.passes + 1)
+        return replace(solution, of_unlabelled=of_unlabelled, result=result)
     return replace(solution, of_unlabelled=values[index])
 
 
