@@ -337,6 +337,8 @@ def dataset_part(source: Any) -> FilePart:
     import pyarrow as pa
     from pyarrow import dataset
 
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
         source = dataset.dataset(source)
     # By default dozens of batches of many files are read ahead, and groups of rows as a whole.

@@ -119,6 +119,8 @@ def open_rows(
             "y or sample_weight is a Dask collection and X is not: pass X as one with the same "
             "partitions, or compute() them"
         )
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is an empty list, without blocks or rows: give at least two rows")
     if is_table_files(X):
         return _table_rows(X, y, weights, only, without)
     if callable(X) or _is_block_list(X):
