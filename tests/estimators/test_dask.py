@@ -198,6 +198,8 @@ def test_errors_name_the_partition():
     with pytest.raises(ValueError, match="no column 'lable'"):
         model.fit(dd.from_pandas(frame_of(X, y), npartitions=3), "lable")
     lazy = da.from_array(X, chunks=(100, -1))
+    with pytest.raises(ValueError, match=r"partition \d: Complex data not supported: pass real"):
+        model.fit(lazy.astype(complex), y)
     with pytest.raises(ValueError, match="3 partitions, and its labels or weights have 2"):
         model.fit(lazy[lazy[:, 0] > -np.inf], da.from_array(y, chunks=150))
     with pytest.raises(ValueError, match="X has 300 rows and y has 200"):

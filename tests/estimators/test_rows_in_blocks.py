@@ -344,6 +344,22 @@ def test_passes_over_counts_of_words():
     assert found.result_.passes == len(readings) == 3
 
 
+def test_an_empty_list_has_no_blocks():
+    model, (X, y) = MODELS["PVMClassifier"], data(MODELS["PVMClassifier"])
+    fitted = clone(model).fit(X, y)
+    for call in (lambda: clone(model).fit([], []), lambda: fitted.predict([])):
+        with pytest.raises(ValueError, match="X is an empty list, without blocks or rows"):
+            call()
+
+
+def test_complex_numbers_are_refused_without_the_array():
+    model, (X, y) = MODELS["PVMClassifier"], data(MODELS["PVMClassifier"])
+    for rows in (X + 1j, cut(X + 1j, [120]), [pd.DataFrame(X + 1j)]):
+        with pytest.raises(ValueError, match="Complex data not supported: pass real") as caught:
+            clone(model).fit(rows, y)
+        assert len(str(caught.value)) < 120
+
+
 def test_dask_is_not_gathered_silently():
     da = pytest.importorskip("dask.array")
     X, y = data(PVMClassifier())
