@@ -203,7 +203,13 @@ class Model(BaseEstimator):
 
         like = function(np.zeros((0, self._targets.n_columns)))
         given = self._known_rows(source)
-        return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+        try:
+            return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"transduction_ reads the training rows again, and {error}: put it back, or "
+                "predict other rows, which the model does not need it for"
+            ) from error
 
     def _known_rows(self, source: RowSource) -> tuple[np.ndarray, np.ndarray]:
         """Return rows in blocks that need not be predicted, ascending, and their labels."""
