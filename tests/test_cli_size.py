@@ -287,7 +287,10 @@ def test_workers_that_cannot_be_used(tmp_path, capsys, monkeypatch):
     command = ["fit", tmp_path / "t.npz", "--out", tmp_path / "m"]
     code, _, err = run(capsys, *command, "--workers", 1)
     assert (code, "leave out --workers" in err) == (1, True)
-    monkeypatch.setattr("lapwing.arrays.cluster._TIMEOUT", 0.2)
+    from lapwing.arrays import cluster as clusters
+
+    assert clusters._TIMEOUT <= 10
+    monkeypatch.setattr(clusters, "_TIMEOUT", 0.2)
     code, _, err = run(capsys, *command, "--scheduler", "tcp://127.0.0.1:9")
     assert (code, "no scheduler of Dask answers at tcp://127.0.0.1:9" in err) == (1, True)
     with pytest.raises(SystemExit):

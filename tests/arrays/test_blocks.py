@@ -219,9 +219,16 @@ def test_minima_instead_of_sums(threads):
 
 @pytest.mark.parametrize("tile", [None, 4, 100])
 def test_known_values_replace_those_of_the_function(tile):
-    rows = RowBlocks(lambda: [X[:0], *cut(X, [7, 15])], N)
+    rows, numbers = RowBlocks(lambda: [X[:0], *cut(X, [7, 15])], N), []
     given = np.array([0, 8, 22]), np.array([1.0, 2.0, 3.0])
-    found = rows.map("values", lambda A: A[:, 0], tile, like=np.zeros(0), given=given)
+
+    def of_block(number, A):
+        numbers.append(number)
+        return A[:, 0]
+
+    function = of_block if tile is None else lambda A: A[:, 0]
+    found = rows.map("values", function, tile, like=np.zeros(0), given=given)
+    assert numbers == ([1, 2, 3] if tile is None else [])
     expected = X[:, 0].copy()
     expected[given[0]] = given[1]
     np.testing.assert_array_equal(found, expected)

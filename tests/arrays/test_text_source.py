@@ -1,6 +1,11 @@
 """Text files as another thread reads them."""
 
+import subprocess
+import sys
 import threading
+import time
+
+import pytest
 
 from lapwing.arrays.text_source import TextSource
 
@@ -25,6 +30,66 @@ def test_a_closed_file_has_ended_for_the_thread_that_reads_it(tmp_path):
     assert not thread.is_alive()
     assert set(read) == {b"1,2\n"}
     assert source.read(4) == b""
+
+
+def test_close_waits_until_the_thread_that_reads_has_given_up(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"1,2\n" * 1000)
+    source, begun, go_on, read = TextSource(path, "utf-8"), threading.Event(), threading.Event(), []
+    handles = [source.handle()]
+
+    def read_ahead():
+        handle = handles.pop()
+        read.append(handle.read(4))
+        begun.set()
+        go_on.wait()
+        time.sleep(0.2)  # other processes keep all cores busy
+        read.append(handle.read(4))
+
+    thread = threading.Thread(target=read_ahead)
+    thread.start()
+    begun.wait()
+    go_on.set()
+    source.close()
+    assert read == [b"1,2\n", b""]
+    thread.join()
+
+
+def test_close_does_not_wait_after_an_error(tmp_path):
+    """The error refers to the file by its traceback, and nobody reads it any more."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"1,\0\n")
+    source = TextSource(path, "utf-8")
+    with pytest.raises(ValueError, match="NUL") as caught:
+        source.handle().read(4)
+    started = time.perf_counter()
+    source.close()
+    assert time.perf_counter() - started < 1
+    assert caught.value.__traceback__ is not None
+
+
+_ENDS_EARLY = """
+import sys, time
+from pathlib import Path
+from lapwing.arrays.text_files import open_text_file
+from lapwing.arrays.text_source import TextSource
+
+plain = TextSource._read
+TextSource._read = lambda source, size: time.sleep(0.01) or plain(source, size)
+batches = open_text_file(Path(sys.argv[1])).batches(["a", "b"])
+next(batches)
+"""
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "1 / 0"])
+def test_a_process_ends_while_a_file_is_read(end, tmp_path):
+    """It would be aborted, or wait forever, while the thread of pyarrow is still at it."""
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 2_000_000)
+    command = [sys.executable, "-c", _ENDS_EARLY + end, path]
+    found = subprocess.run(command, timeout=60, check=False)
+    assert found.returncode == {"": 0, "sys.exit(3)": 3, "1 / 0": 1}[end]
 
 
 def test_close_waits_for_a_read(tmp_path, monkeypatch):

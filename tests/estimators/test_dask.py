@@ -30,7 +30,7 @@ NAMES = list("abcd")
 @pytest.fixture(autouse=True)
 def one_process(request):
     """Without a cluster, tasks run in the calling thread."""
-    if "cluster" in request.fixturenames:
+    if {"cluster", "strict_cluster"} & set(request.fixturenames):
         yield
         return
     with dask.config.set(scheduler="synchronous"):
@@ -189,12 +189,17 @@ def test_errors_name_the_partition():
         model.fit(da.from_array(broken, chunks=(100, -1)), y)
     with pytest.raises(ValueError, match=r"partition 1, row 50, column '.': .*NaN"):
         model.fit(dd.from_pandas(frame_of(broken, y), npartitions=3), "label")
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"^partition 1, row 50, column 2: .*NaN"):
+        fitted.predict(da.from_array(broken, chunks=(100, -1))).compute()
     text = frame_of(X, y).assign(colour="red")
     with pytest.raises(ValueError, match="column 'colour' of the Dask dataframe holds"):
         model.fit(dd.from_pandas(text, npartitions=3), "label")
     with pytest.raises(ValueError, match="no column 'lable'"):
         model.fit(dd.from_pandas(frame_of(X, y), npartitions=3), "lable")
     lazy = da.from_array(X, chunks=(100, -1))
+    with pytest.raises(ValueError, match=r"partition \d: Complex data not supported: pass real"):
+        model.fit(lazy.astype(complex), y)
     with pytest.raises(ValueError, match="3 partitions, and its labels or weights have 2"):
         model.fit(lazy[lazy[:, 0] > -np.inf], da.from_array(y, chunks=150))
     with pytest.raises(ValueError, match="X has 300 rows and y has 200"):
@@ -352,6 +357,60 @@ def test_a_killed_worker_costs_time_only(cluster):
     cluster.wait_for_workers(2, timeout=60)
     assert victim not in {worker["pid"] for worker in cluster.run(_pid).values()}
     same_model(found, plain, X)
+
+
+@pytest.fixture
+def strict_cluster():
+    """One worker, and a scheduler that gives up a task whose worker has died."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+def test_a_partition_that_kills_its_workers_ends_the_fit(strict_cluster):
+    """Dask tries it on several workers by default, and it is not tried again after that."""
+    X, y = data(PVMClassifier())
+    lazy = da.from_array(X, chunks=(100, -1)).map_blocks(_die, meta=np.zeros((0, 4)))
+    message = r"'reading the partitions' over 3 .* in 1 attempt, .* give workers more memory or"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of a repetition
+        with pytest.raises(OSError, match=message) as caught:
+            PVMClassifier().fit(lazy, y)
+    assert isinstance(caught.value.__cause__, distributed.KilledWorker)
+
+
+def _die(block):
+    os._exit(1)
+
+
+def test_results_that_are_lost_again_and_again_end_the_fit(monkeypatch):
+    class Future:
+        status = "cancelled"
+
+        def result(self, timeout):
+            raise distributed.client.FutureCancelledError("sum-1", "unknown")
+
+        def cancel(self):
+            pass
+
+    class Client:
+        def compute(self, result):
+            return Future()
+
+    monkeypatch.setattr(dask_blocks, "_active_client", Client)
+    X, y = data(PVMClassifier())
+    with (
+        pytest.warns(UserWarning, match="which is repeated") as found,
+        pytest.raises(OSError, match=r"in 3 attempts, .* make partitions smaller") as caught,
+    ):
+        PVMClassifier().fit(da.from_array(X, chunks=(100, -1)), y)
+    assert len(found) == 2
+    assert isinstance(caught.value.__cause__, distributed.client.FutureCancelledError)
 
 
 def _pid():

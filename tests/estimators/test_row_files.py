@@ -122,12 +122,37 @@ def test_errors_say_what_to_do(tmp_path):
     holes.loc[150, "b"] = None
     with pytest.raises(ValueError, match=r"block \d, row \d+, column 'b': .*NaN"):
         clone(model).fit(write(holes, tmp_path / "holes.parquet"), "label")
+    fitted = clone(model).fit(frame, "label")
+    with pytest.raises(ValueError, match=r"^block 0, row 150, column 'b': .*NaN"):
+        fitted.predict(tmp_path / "holes.parquet")
     with pytest.raises(ValueError, match="requires y to be passed"):
         clone(model).fit(write(frame, tmp_path / "good.parquet"))
     with pytest.raises(FileNotFoundError, match="nowhere"):
         clone(model).fit(tmp_path / "nowhere.parquet", "label")
     with pytest.raises(ValueError, match=r"neither a folder nor a file of a known format"):
         clone(model).fit("rows.xyz", "label")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "feather"])
+def test_transduction_after_the_files_are_gone(suffix, tmp_path):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    path = write(frame_of(X, y), tmp_path / f"rows.{suffix}")
+    found = clone(model).fit(path, "label")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=rf"and rows\.{suffix} is missing.* predict other"):
+        found.transduction_  # noqa: B018
+
+
+def test_record_batches(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    batch = pa.RecordBatch.from_pandas(frame_of(X, y), preserve_index=False)
+    found = clone(model).fit(batch, "label")
+    same_model(found, clone(model).fit(X, y), X)
+    assert list(found.feature_names_in_) == NAMES
+    np.testing.assert_array_equal(found.predict(batch), found.predict(X))
 
 
 def test_labels_of_texts_with_missing_ones(tmp_path):

@@ -13,10 +13,12 @@ import lapwing
 from helpers.in_blocks import MODELS, cut, data, same_model
 from lapwing import (
     S3VC,
+    AnchorGraphClassifier,
     EigenfunctionClassifier,
     KNNGraph,
     LapRLSClassifier,
     LapSVC,
+    NystromLGCClassifier,
     PVMClassifier,
     SemiSupervisedClassifier,
 )
@@ -63,6 +65,65 @@ def test_stored_arrays_are_read_in_whole_chunks(model, monkeypatch):
         same_model(found, plain, X)
         assert all(rows.stop - rows.start == length for rows in stored.read)
         np.testing.assert_allclose(found.predict(stored), found.predict(X), atol=1e-12)
+
+
+class Slices:
+    """Rows with a shape and slices, and nothing else."""
+
+    def __init__(self, X):
+        self._X, self.shape, self.lengths = X, X.shape, []
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        found = self._X[rows]
+        self.lengths.append(found.shape[0])
+        return found
+
+
+class SlicesOfKnownLength(Slices):
+    """They might be taken for a sequence of rows."""
+
+    def __len__(self):
+        return self.shape[0]
+
+
+class TypedSlices(Slices):
+    """The type is that of another library."""
+
+    dtype = "double"
+
+
+@pytest.mark.parametrize("kind", [Slices, SlicesOfKnownLength, TypedSlices])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_matrix])
+def test_shape_and_slices_are_enough(kind, form, monkeypatch):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    X = form(X)
+    plain = clone(model).fit(X, y)
+    monkeypatch.setattr("lapwing.arrays.row_collections._BLOCK_BYTES", X.dtype.itemsize * 4 * 70)
+    stored = kind(X)
+    found = clone(model).fit(stored, y)
+    assert max(stored.lengths) == 70
+    np.testing.assert_allclose(found.predict(stored), plain.predict(X), atol=1e-5)
+    np.testing.assert_allclose(found.coef_, plain.coef_, rtol=1e-4)
+    same = LapRLSClassifier().fit(kind(X), y)  # gathered
+    np.testing.assert_array_equal(same.predict(kind(X)), LapRLSClassifier().fit(X, y).predict(X))
+
+
+class InMemory(Slices):
+    """What other libraries call an array or tensor."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self._X, dtype=dtype)
+
+
+@pytest.mark.parametrize("form", [InMemory, memoryview])
+def test_arrays_of_other_libraries_are_rows_in_memory(form):
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    found = clone(model).fit(form(X), y)
+    np.testing.assert_array_equal(found.coef_, clone(model).fit(X, y).coef_)
+    found.add_labels([50], y[:1])  # which blocks do not allow
 
 
 @every_model
@@ -153,6 +214,47 @@ def test_a_failed_fit_changes_nothing(model):
     np.testing.assert_array_equal(fitted.predict(X), before)
 
 
+@every_model
+def test_errors_of_predictions_name_the_block(model):
+    X, y = data(model)
+    fitted = clone(model).fit(X, y)
+    broken = X.copy()
+    broken[250, 2] = np.inf
+    for name in ("predict", "decision_function", "predict_proba"):
+        if hasattr(fitted, name):
+            with pytest.raises(ValueError, match=r"^block 1, row 130, column 2: .*infinity"):
+                getattr(fitted, name)(cut(broken, [120]))
+    with pytest.raises(ValueError, match=r"^block 1: X has 2 features.* expecting 4"):
+        fitted.predict([X[:120], X[120:, :2]])
+    for rows in (broken, X[:, :2]):  # in memory there are none
+        with pytest.raises(ValueError, match=r"^(Input X|X has 2 features)"):
+            fitted.predict(rows)
+
+
+def test_rows_and_columns_are_named_for_values_that_are_not_finite_alone():
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    broken = X.copy()
+    broken[250, 2] = np.nan
+    weights = np.ones(len(y))
+    weights[299] = np.inf
+    with pytest.raises(ValueError, match=r"^block 1, row 130, column 2: Input X contains NaN"):
+        clone(model).fit([X[:120], broken[120:]], y)
+    with pytest.raises(ValueError, match=r"^block 1: X has 3 features"):
+        clone(model).fit([X[:120], X[120:, :3]], y)
+    with pytest.raises(ValueError, match=r"^block 1: X has 180 rows and y has 170"):
+        clone(model).fit([(X[:120], y[:120]), (X[120:], y[130:])])
+    blocks = [Part(X[:120], y[:120], weights[:120]), Part(broken[120:], y[120:], weights[120:])]
+    blocks[1].X[130] = 0.0
+    with pytest.raises(ValueError, match=r"^block 1: sample_weight must hold one finite number"):
+        clone(model).fit(RowCollection(RowBlocks(lambda: blocks)))
+    broken[250, 2] = np.nan
+    frames = [pd.DataFrame(X[:120], columns=list("abcd"))]
+    frames += [pd.DataFrame(broken[120:], columns=list("abdc"))]
+    with pytest.raises(ValueError, match=r"^block 1: The feature names"):
+        clone(model).fit(frames, y)
+
+
 def test_weights_of_blocks_of_which_some_have_labels():
     model = MODELS["PVMClassifier"]
     X, y = data(model)
@@ -203,6 +305,59 @@ def test_estimators_that_need_all_rows_gather_blocks():
     )
     with pytest.raises(MemoryError, match=r"reading the rows for LapSVC .*PVMClassifier"):
         LapSVC(memory_limit="2kB").fit(cut(X, [120]), y)
+
+
+COUNTED = {
+    **MODELS,
+    "AnchorGraphClassifier without shares": AnchorGraphClassifier(20),
+    "PVMClassifier shares": PVMClassifier(n_prototypes=20, class_shares="labels"),
+    "EigenfunctionClassifier without shares": EigenfunctionClassifier(),
+    "NystromLGCClassifier without shares": NystromLGCClassifier(n_landmarks=20),
+    "S3VC shares": S3VC(class_shares="labels"),
+    "default": SemiSupervisedClassifier(method="supervised"),
+}
+
+
+@pytest.mark.parametrize("model", COUNTED.values(), ids=COUNTED)
+def test_passes_are_the_readings_of_all_blocks(model):
+    X, y = data(model)
+    readings = []
+
+    def blocks():
+        readings.append(1)
+        return iter(cut(X, [120]))
+
+    found = clone(model).fit(blocks, y)
+    assert found.result_.passes == len(readings)
+
+
+def test_passes_over_counts_of_words():
+    rng = np.random.default_rng(0)
+    X, y = sp.csr_matrix(rng.poisson(0.5, size=(200, 30)).astype(float)), np.arange(200) % 2
+    readings = []
+
+    def blocks():
+        readings.append(1)
+        return iter([X[:90], X[90:]])
+
+    found = SemiSupervisedClassifier(method="supervised").fit(blocks, np.where(y < 3, y, -1))
+    assert found.result_.passes == len(readings) == 3
+
+
+def test_an_empty_list_has_no_blocks():
+    model, (X, y) = MODELS["PVMClassifier"], data(MODELS["PVMClassifier"])
+    fitted = clone(model).fit(X, y)
+    for call in (lambda: clone(model).fit([], []), lambda: fitted.predict([])):
+        with pytest.raises(ValueError, match="X is an empty list, without blocks or rows"):
+            call()
+
+
+def test_complex_numbers_are_refused_without_the_array():
+    model, (X, y) = MODELS["PVMClassifier"], data(MODELS["PVMClassifier"])
+    for rows in (X + 1j, cut(X + 1j, [120]), [pd.DataFrame(X + 1j)]):
+        with pytest.raises(ValueError, match="Complex data not supported: pass real") as caught:
+            clone(model).fit(rows, y)
+        assert len(str(caught.value)) < 120
 
 
 def test_dask_is_not_gathered_silently():

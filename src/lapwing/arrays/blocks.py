@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +117,7 @@ class RowBlocks:
     def map(
         self,
         title: str,
-        function: Callable[[Any], np.ndarray],
+        function: Callable[..., np.ndarray],
         tile: int | None,
         *,
         like: np.ndarray | None = None,
@@ -129,7 +130,7 @@ class RowBlocks:
         title : str
             Of the pass.
         function : callable
-            Of the rows of a tile.
+            Of the rows of a tile; ``function(number, block)`` where tile is None.
         tile : int or None
             Rows of a tile; None is a whole block.
         like : ndarray, optional
@@ -145,9 +146,9 @@ class RowBlocks:
             done.add(rows.stop - rows.start)
             return values
 
-        for block in self._blocks():
+        for number, block in enumerate(self._blocks()):
             if tile is None:
-                found += [function(block)] if block.shape[0] else []
+                found += [function(number, block)] if block.shape[0] else []
                 continue
             tiles = row_blocks(block.shape[0], tile)
             found += map_blocks(of_tile, [(block, rows) for rows in tiles])
@@ -224,7 +225,35 @@ def plain_rows(X: Any) -> Any:
     return X.astype(np.float64) if X.dtype == object else X
 
 
-def first_not_finite(X: Any, names: Sequence[str] | None) -> str:
+@contextmanager
+def located(unit: str, number: int, X: Any, names: Sequence[str] | None) -> Iterator[None]:
+    """Let errors about the rows of a block say which block it is, and where it is not finite.
+
+    Parameters
+    ----------
+    unit : str
+        What messages call a block.
+    number : int
+        Its number.
+    X : array, CSR matrix or table
+        Its rows.
+    names : sequence of str or None
+        Names of the columns, where the block does not have them.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        # As scikit-learn says it: other errors are about other things, even if there are NaN.
+        is_about_values = str(error).startswith(("Input X contains NaN", "Input X contains inf"))
+        where = _first_not_finite(X, names) if is_about_values else ""
+        raise kind(f"{unit} {number}{where}: {error}") from error
+    except Exception as error:
+        error.add_note(f"in {unit} {number}")
+        raise
+
+
+def _first_not_finite(X: Any, names: Sequence[str] | None) -> str:
     """Return where the first value is that is NaN or infinite, for messages."""
     try:
         rows = plain_rows(X)

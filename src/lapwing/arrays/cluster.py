@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: Longest time until a scheduler answers, in seconds.
-_TIMEOUT = 30
+_TIMEOUT = 10
 
 
 @contextmanager

@@ -193,7 +193,7 @@ class DaskBlocks(RowBlocks):
     def map(
         self,
         title: str,
-        function: Callable[[Any], np.ndarray],
+        function: Callable[..., np.ndarray],
         tile: int | None,
         *,
         like: np.ndarray | None = None,
@@ -213,8 +213,8 @@ class DaskBlocks(RowBlocks):
             if given is not None:
                 here = slice(*np.searchsorted(given[0], ends[number : number + 2]))
                 known = given[0][here] - int(ends[number]), given[1][here]
-            size = None if self.sizes is None or given is None else (number, self.sizes[number])
-            values = one(functions, tile, known, size, *part)
+            size = None if self.sizes is None or given is None else self.sizes[number]
+            values = one(functions, tile, known, (number, size), *part)
             shape = (sizes[number], *like.shape[1:])
             found.append(da.from_delayed(values, shape, dtype=like.dtype, meta=like))
         return da.concatenate(found, allow_unknown_chunksizes=True)
@@ -265,9 +265,9 @@ def _call(function: Callable[[Any, Any], Any], at: Any, *part: Any) -> Any:
         return function(at, _part(*part))
 
 
-def _of_size(rows: Any, at: tuple[int, int] | None) -> Any:
+def _of_size(rows: Any, at: tuple[int, int | None] | None) -> Any:
     """Return rows, or refuse them if they are not as many as in the first pass."""
-    if at is not None and rows.shape[0] != at[1]:
+    if at is not None and at[1] is not None and rows.shape[0] != at[1]:
         refuse_change(at[0], "partition")
     return rows
 
@@ -289,14 +289,16 @@ def _merge_sums(parts: list[Sums], functions: tuple) -> Sums:
 
 
 def _map_part(
-    functions: tuple, tile: int | None, known: Any, at: tuple[int, int] | None, *part: Any
+    functions: tuple, tile: int | None, known: Any, at: tuple[int, int | None], *part: Any
 ) -> np.ndarray:
     function, convert, like = functions
     with one_thread():
         rows = _of_size(convert(_part(*part)), at)
         n = rows.shape[0]
-        tiles = [] if n == 0 else [slice(None)] if tile is None else row_blocks(n, tile)
-        parts = [function(rows if tile is None else rows[inner]) for inner in tiles]
+        if tile is None:
+            parts = [function(at[0], rows)] if n else []
+        else:
+            parts = [function(rows[inner]) for inner in row_blocks(n, tile)]
         values = np.concatenate([like, *parts])
         if known is not None:
             values[known[0]] = known[1]
@@ -345,9 +347,19 @@ def _compute(title: str, result: Any, n_partitions: int) -> Any:
                 'dask.config.set({"lapwing.timeout": "4 hours"})'
             ) from None
         except lost as error:
-            if attempt == _ATTEMPTS:
-                raise
+            # Of killed workers there were several, one after the other: the next ones would be too.
+            if attempt == _ATTEMPTS or isinstance(error, KilledWorker):
+                raise _lost_workers(title, n_partitions, attempt) from error
             warn(f"workers were lost during {title!r}, which is repeated: {error}")
         finally:
             future.cancel()
     raise AssertionError("unreachable")
+
+
+def _lost_workers(title: str, n_partitions: int, attempts: int) -> OSError:
+    times = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    return OSError(
+        f"the pass {title!r} over {n_partitions} partitions failed in {times}, because workers "
+        "died or their results were lost: give workers more memory or make partitions smaller, "
+        "and look for the cause in the logs of the workers"
+    )

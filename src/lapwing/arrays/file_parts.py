@@ -197,7 +197,9 @@ def explained(name: str) -> Iterator[None]:
         raise PermissionError(
             f"{name} must not be read: change its permissions, or give a copy"
         ) from None
-    except (MemoryError, FileNotFoundError):
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name} is missing, which was there before") from error
+    except MemoryError:
         raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = (str(error).splitlines() or ["it is damaged"])[0]
@@ -337,6 +339,8 @@ def dataset_part(source: Any) -> FilePart:
     import pyarrow as pa
     from pyarrow import dataset
 
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
         source = dataset.dataset(source)
     # By default dozens of batches of many files are read ahead, and groups of rows as a whole.

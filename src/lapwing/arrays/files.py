@@ -159,7 +159,7 @@ def open_files(source: Any, text: TextOptions | None = None) -> TableFiles:
 
     Parameters
     ----------
-    source : str, Path, sequence of them, pyarrow.Table or pyarrow.dataset.Dataset
+    source : str, Path, sequence of them, or table, record batch or dataset of pyarrow
         A Parquet, Feather, Arrow or text file (CSV, TSV, also ``.gz``), a folder of files of one
         format, also in folders such as ``year=2024``, or a list of such files. In a folder the
         order is that of the names; files whose names begin with ``.`` or ``_`` are ignored.
@@ -212,7 +212,7 @@ def _arrow_classes() -> tuple[type, ...]:
     import pyarrow as pa
     from pyarrow import dataset
 
-    return pa.Table, dataset.Dataset
+    return pa.Table, pa.RecordBatch, dataset.Dataset
 
 
 # ---------------------------------------------------------------- files of one table

@@ -22,6 +22,8 @@ from .text_files import as_float64, known_texts
 
 #: Memory of a block of a stored array.
 _BLOCK_BYTES = 32_000_000
+#: What arrays in memory have, of whichever library: NumPy or scikit-learn converts these.
+_IN_MEMORY = ("__array__", "__array_interface__", "__array_namespace__", "__dlpack__")
 
 
 class Part(NamedTuple):
@@ -117,6 +119,8 @@ def open_rows(
             "y or sample_weight is a Dask collection and X is not: pass X as one with the same "
             "partitions, or compute() them"
         )
+    if isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError("X is an empty list, without blocks or rows: give at least two rows")
     if is_table_files(X):
         return _table_rows(X, y, weights, only, without)
     if callable(X) or _is_block_list(X):
@@ -214,20 +218,35 @@ def _read_blocks(blocks: Iterable[Any] | Callable[[], Iterable[Any]]) -> Iterato
 
 
 def _is_stored_array(X: Any) -> bool:
-    """Return whether this is an array in a file, such as those of zarr and h5py."""
-    if isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns"):
+    """Return whether this is an array in a file, such as those of zarr and h5py.
+
+    Those can be converted to an array in memory as well; anything else that can be is in memory.
+    """
+    if isinstance(X, (np.ndarray, memoryview)) or sp.issparse(X) or hasattr(X, "columns"):
         return False
-    return _is_2d(X) and isinstance(getattr(X, "dtype", None), np.dtype) and hasattr(X, "chunks")
+    if not _is_2d(X) or not hasattr(X, "__getitem__"):
+        return False
+    in_chunks = isinstance(getattr(X, "dtype", None), np.dtype) and hasattr(X, "chunks")
+    return in_chunks or not any(hasattr(X, name) for name in _IN_MEMORY)
 
 
 def _read_slices(X: Any) -> Iterator[Part]:
-    """Yield slices of rows, of whole chunks of the stored array."""
+    """Yield slices of rows, of whole chunks of the stored array where it has any."""
     n, d = X.shape
-    chunk = X.chunks[0] if X.chunks else 1
-    rows = max(_BLOCK_BYTES // max(d * X.dtype.itemsize, 1), 1)
+    chunks = getattr(X, "chunks", None)
+    chunk = chunks[0] if chunks else 1
+    dtype = getattr(X, "dtype", None)
+    if not isinstance(dtype, np.dtype):  # another library's, or none
+        dtype = _slice(X, 0, 1).dtype
+    rows = max(_BLOCK_BYTES // max(d * dtype.itemsize, 1), 1)
     rows = max(rows - rows % chunk, chunk)
     for first in range(0, n, rows):
-        yield Part(np.asarray(X[first : first + rows]))
+        yield Part(_slice(X, first, first + rows))
+
+
+def _slice(X: Any, first: int, last: int) -> Any:
+    rows = X[first:last]
+    return rows if sp.issparse(rows) else np.asarray(rows)
 
 
 # ---------------------------------------------------------------- files

@@ -7,12 +7,14 @@ are not closed. Must not know what columns mean.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ _BLOCK, LONGEST_ROW = 1 << 19, 1 << 26
 _SAMPLE_LINES, _SAMPLE_BYTES = 500, 1 << 20
 #: Held while cells may be longer than the limit of `csv`, which is one for the whole process.
 _CSV_LOCK = threading.Lock()
+#: Files that are being read, which end before the process does: see `TextSource`.
+_READING: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
 
 class LongRowError(ValueError):
@@ -84,7 +88,9 @@ class TextFile:
         n_read, block = 0, min(_BLOCK, longest_row)
         while self.may_have_rows:  # pyarrow takes a first line without an end for an error
             try:
-                for batch in self._read(columns, block, n_read):
+                batches = self._read(columns, block, n_read)
+                _READING.add(batches)
+                for batch in batches:
                     n_read += batch.num_rows
                     yield batch
                 return
@@ -93,7 +99,9 @@ class TextFile:
                     raise
                 block = min(8 * block, longest_row)  # read once more, from where it was
 
-    def _read(self, columns: Sequence[str], block: int, n_skipped: int) -> Iterator[Any]:
+    def _read(
+        self, columns: Sequence[str], block: int, n_skipped: int
+    ) -> Generator[Any, None, None]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -113,7 +121,7 @@ class TextFile:
         )
         with TextSource(self.path, self.encoding) as source:
             try:
-                for batch in arrow_csv.open_csv(pa.PythonFile(source, "r"), *options):
+                for batch in arrow_csv.open_csv(pa.PythonFile(source.handle(), "r"), *options):
                     skipped = min(n_skipped, batch.num_rows)
                     n_skipped -= skipped
                     if batch.num_rows > skipped:
@@ -177,6 +185,13 @@ class TextFile:
             if number == row:
                 return line
         raise IndexError(f"{self.path.name} has no row {row}")
+
+
+@atexit.register
+def _stop_reading() -> None:
+    for batches in list(_READING):
+        with suppress(ValueError):  # another thread is at it
+            batches.close()
 
 
 def open_text_file(path: Path, encoding: str = "utf-8", longest_row: int = LONGEST_ROW) -> TextFile:

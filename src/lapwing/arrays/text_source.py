@@ -16,16 +16,16 @@ from typing import IO, Any
 
 #: Errors of damaged compressed files.
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
-#: Seconds in which a thread that reads a closed file has asked for more of it.
-_PATIENCE = 0.02
+#: Seconds in which pyarrow has given up a closed file, even if other processes keep all cores busy.
+_PATIENCE = 5.0
 
 
 class TextSource:
     """A text file as pyarrow reads it: unpacked, in UTF-8, without empty lines at the start.
 
     pyarrow reads ahead in a thread of its own, which may still do so when its consumer has failed.
-    A process that ends meanwhile would wait for that thread forever: so `close` ends the file for
-    it, and waits until it has seen the end.
+    A process that ends meanwhile would wait for that thread forever, or be aborted: so `close` ends
+    the file for it, and waits until pyarrow has given up its handle.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class TextSource:
             self._decoder = codecs.getincrementaldecoder(encoding)()
         self._n_lines = self.n_bytes = self.n_quotes = 0
         self._at_start, self.closed = True, False
-        self._lock, self._ended = threading.Lock(), threading.Event()
-        self._reader = threading.get_ident()  # the thread that reads
+        self._lock, self._given_up = threading.Lock(), threading.Event()
+        self._given_up.set()
 
     def __enter__(self) -> TextSource:
         return self
@@ -54,20 +54,17 @@ class TextSource:
         with self._lock:
             self._file.close()
             self.closed = True
-        if self._reader != threading.get_ident():
-            self._ended.wait(_PATIENCE)  # in vain if the thread is done, or waits to be asked
+        self._given_up.wait(_PATIENCE)
+
+    def handle(self) -> TextHandle:
+        """Return the file for pyarrow, which must have the only reference to it."""
+        self._given_up.clear()
+        return TextHandle(self, self._given_up)
 
     def read(self, size: int = -1) -> bytes:
         """Return at most ``size`` bytes, none at the end of the file, and once it is closed."""
-        data = b""
-        self._reader = threading.get_ident()
-        try:
-            with self._lock:
-                data = b"" if self.closed else self._read(size)
-        finally:
-            if not data:  # also after an error
-                self._ended.set()
-        return data
+        with self._lock:
+            return b"" if self.closed else self._read(size)
 
     def _read(self, size: int) -> bytes:
         while True:
@@ -93,6 +90,22 @@ class TextSource:
                 "the encoding of the file, such as --encoding utf-16"
             )
         self._n_lines += data.count(b"\n")
+
+
+class TextHandle:
+    """A text file that another thread may read until nobody refers to this object."""
+
+    def __init__(self, source: TextSource, given_up: threading.Event) -> None:
+        self._source, self._given_up = source, given_up
+        self.read = source.read  # the traceback of an error does not refer to the handle
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._source.closed
+
+    def __del__(self) -> None:
+        self._given_up.set()
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:

@@ -119,7 +119,10 @@ def fit_default(
     attributes["_last_selection"] = last
     report_stage(model, "done", 1.0)  # before anything is stored: a callback may raise
     tried, reason = len(candidates), report.reason
-    result = direct_result("selection", started, passes=0, message=reason, n_iter=tried)
+    passes = 0
+    if setup.rows.numbers is not None:  # the sample, and counts of words
+        passes = 1 + (setup.rows.scaling.kind == "counts")
+    result = direct_result("selection", started, passes=passes, message=reason, n_iter=tried)
     solution = Solution(blend.predictor, result, blend.values, attributes=attributes)
     return solution if setup.rows.numbers is None else _of_sample(solution, setup.rows, targets)
 

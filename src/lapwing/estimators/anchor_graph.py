@@ -198,7 +198,8 @@ class AnchorGraphClassifier(Classifier):
             graph, Z = AnchorGraph.build(rows.X, anchors, s, self.weights)
             return _JoinedRows(graph, AnchorSums.of_weights(Z), Z[targets.index], Z, 1)
         graph = AnchorGraph.of_blocks(blocks, anchors, s, self.weights)
-        return _JoinedRows(graph, AnchorSums.of(blocks, len(anchors), graph), graph(X_l), None, 3)
+        sums, passes = AnchorSums.of(blocks, len(anchors), graph), 2 + (self.weights == "kernel")
+        return _JoinedRows(graph, sums, graph(X_l), None, passes)
 
     def _reached(self, joined: _JoinedRows) -> np.ndarray:
         """Return which anchors a label can reach, and warn of rows at others."""

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.blocks import located
 from ..arrays.packing import expect
 from ..arrays.row_collections import is_dask, open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
@@ -161,8 +162,11 @@ class Model(BaseEstimator):
         if collection.names is not None and collection.unit == "block":
             model.__dict__.pop("feature_names_in_", None)  # the columns of files are read by name
 
-        def of_block(X: Any) -> np.ndarray:
-            return function(model._values(without_columns(X, beside)))
+        unit, names = collection.unit, collection.names
+
+        def of_block(number: int, X: Any) -> np.ndarray:
+            with located(unit, number, X, names):
+                return function(model._values(without_columns(X, beside)))
 
         like = function(np.zeros((0, self._targets.n_columns)))
         blocks = replace(collection.blocks, convert=attrgetter("X"))
@@ -199,7 +203,13 @@ class Model(BaseEstimator):
 
         like = function(np.zeros((0, self._targets.n_columns)))
         given = self._known_rows(source)
-        return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+        try:
+            return source.blocks.map("transduction", of_tile, _TILE_ROWS, like=like, given=given)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"transduction_ reads the training rows again, and {error}: put it back, or "
+                "predict other rows, which the model does not need it for"
+            ) from error
 
     def _known_rows(self, source: RowSource) -> tuple[np.ndarray, np.ndarray]:
         """Return rows in blocks that need not be predicted, ascending, and their labels."""
@@ -270,6 +280,9 @@ class Model(BaseEstimator):
     ) -> Self:
         """Store a fit: its solution, and other attributes."""
         attributes |= solution.attributes
+        result = solution.result
+        if rows.source is not None:  # the pass that has checked the blocks
+            result = replace(result, passes=result.passes + 1)
         linear = getattr(attributes.get("kernel_"), "is_linear", False)
         if linear and rows.units.origin is not None:  # f(x) is coef_·x + intercept_ for any row
             shift = attributes["coef_"] @ rows.units.origin
@@ -277,8 +290,8 @@ class Model(BaseEstimator):
         return self._replace_fitted(
             **rows.attributes,
             predictor_=solution.predictor,
-            result_=solution.result,
-            n_iter_=solution.result.n_iter,
+            result_=result,
+            n_iter_=result.n_iter,
             _targets=targets,
             **attributes,
         )

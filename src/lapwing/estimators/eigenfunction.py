@@ -133,7 +133,8 @@ class EigenfunctionClassifier(Classifier):
             check_bins(n, min(self.n_components, n, d), self.n_bins)
             sizes = self.n_components, self.n_bins, self.n_eigenfunctions
             basis = EigenfunctionBasis.build(source.blocks, *sizes, self.bandwidth)
-            passes = 5  # mean, axes, ends and counts of the histograms, values
+            # Mean, axes, ends and counts of the histograms; values, or the first and labelled rows.
+            passes = 5 if source.in_memory else 6
         U_l = basis(source.blocks.take(source.index_of(targets)))
         smoother = fit_smoother(
             U_l,

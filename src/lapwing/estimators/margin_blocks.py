@@ -73,7 +73,7 @@ def fit_margin_blocks(settings: Any, rows: Rows, targets: Targets) -> Solution:
     attributes["positive_ratio_"] = columns.positive_ratio
     solution = Solution(
         predictor,
-        replace(result, passes=features.rows.passes + (targets.shares is not None)),
+        replace(result, passes=features.rows.passes),
         None,
         held_out_values(step, targets.index),
         attributes,

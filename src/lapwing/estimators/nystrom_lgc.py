@@ -156,6 +156,7 @@ class NystromLGCClassifier(Classifier):
         source = source_of(self, rows)
         started, index = time.perf_counter(), source.index_of(targets)
         seed = self._seed if refit else draw_seed(self.random_state)
+        passes = 1 if refit else 3 if source.in_memory else 5  # landmarks and labelled rows as well
         system = self._system if refit else self._build_system(source.blocks, seed)
         labelled, Y = source.blocks.take(index), targets.weighted_one_hot
         spread = system.spread(labelled, Y)
@@ -175,7 +176,7 @@ class NystromLGCClassifier(Classifier):
         all_labelled = given is not None and len(given) == source.blocks.n_rows
         solution = Solution(
             predictor if all_labelled else predictor.without_rows(),
-            direct_result("woodbury", started, passes=1 if refit else 3),
+            direct_result("woodbury", started, passes=passes),
             None if F is None else shares(F * scales.factors),
             shares(spread.without_own() * scales.held_out),
             of_labelled=shares(spread.of_labelled * scales.factors),

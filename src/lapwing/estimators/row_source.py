@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from ..arrays.blocks import Progress, RowBlocks, first_not_finite, join_rows, plain_rows
+from ..arrays.blocks import Progress, RowBlocks, join_rows, located, plain_rows
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.row_collections import Part, RowCollection
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits, safe_precision
@@ -78,7 +78,7 @@ def with_share_values(
     """Return the solution with values to match class shares with, where shares are known.
 
     They are those of the unlabelled rows, or of all if all are labelled; above `_SHARE_ROWS` rows,
-    those of a random sample.
+    those of a random sample. Cost for rows in blocks: one pass over them.
     """
     if targets.shares is None:
         return solution
@@ -93,7 +93,9 @@ def with_share_values(
     index = unlabelled if len(unlabelled) else index
     values = solution.values
     if values is None:
-        return replace(solution, of_unlabelled=solution.predictor.values(source.blocks.take(index)))
+        of_unlabelled = solution.predictor.values(source.blocks.take(index))
+        result = replace(solution.result, passes=solution.result.passes + 1)
+        return replace(solution, of_unlabelled=of_unlabelled, result=result)
     return replace(solution, of_unlabelled=values[index])
 
 
@@ -250,16 +252,8 @@ class _Inspection:
     first: Rows | None = None
 
     def __call__(self, number: int, part: Part) -> _Block:
-        try:
+        with located(self.unit, number, part.X, self.names):
             return self._inspected(part)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(
-                f"{self.unit} {number}{first_not_finite(part.X, self.names)}: {error}"
-            ) from error
-        except Exception as error:
-            error.add_note(f"while {self.unit} {number} was checked")
-            raise
 
     def _inspected(self, part: Part) -> _Block:
         settings, first = self.settings, self.first

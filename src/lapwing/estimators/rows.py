@@ -160,7 +160,7 @@ def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -
 
 def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
     refuse_dask(X, f"this method of {type(model).__name__}")
-    _refuse_dates(X)
+    _refuse_types(X)
     tags = get_tags(model).input_tags
     if sp.issparse(X) and not (tags.sparse or tags.pairwise):
         raise TypeError(
@@ -179,11 +179,19 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
     return canonical_rows(X)
 
 
-def _refuse_dates(X: Any) -> None:
-    """Refuse dates and durations, whose numbers depend on the unit in which they are stored."""
+def _refuse_types(X: Any) -> None:
+    """Refuse dates and durations, whose numbers depend on their unit, and complex numbers.
+
+    scikit-learn refuses the latter by a message that contains the whole array.
+    """
     types = getattr(X, "dtypes", None)  # of the columns of a table
     types = [getattr(X, "dtype", None)] if types is None else list(types)
-    if any(getattr(one, "kind", None) in ("m", "M") for one in types):
+    kinds = {getattr(one, "kind", None) for one in types}
+    if "c" in kinds:
+        raise ValueError(
+            "Complex data not supported: pass real and imaginary parts as columns of their own"
+        )
+    if kinds & {"m", "M"}:
         raise ValueError(
             "X holds dates or durations (datetime64, timedelta64): convert them to numbers, for "
             "example to days, (X - X.min()) / np.timedelta64(1, 'D')"
