@@ -10,6 +10,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 NEWEST := .venv-newest
 ARGS   ?=
+DEVICE ?= cuda
 
 # The constraints also apply to the build environment, so that hatchling is pinned as well
 # (older versions of pip read PIP_CONSTRAINT there, newer ones PIP_BUILD_CONSTRAINT).
@@ -22,7 +23,7 @@ PYTEST := -m pytest -n auto --dist worksteal
 SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-newest coverage lint format types imports house bench fuzz mutants papers peers docs hooks clean
+.PHONY: help demo test gpu-test test-oldest test-newest coverage lint format types imports house bench fuzz mutants papers peers docs hooks clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +33,10 @@ demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
 	$(SINGLE) $(BIN)/python $(PYTEST) $(ARGS)
+
+gpu-test: $(VENV)/.stamp-dev  ## Run the tests of devices on a GPU, with torch of your own (DEVICE=cuda)
+	LAPWING_TEST_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/arrays/test_device.py tests/contract/test_device.py $(ARGS)
+	LAPWING_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/contract $(ARGS)
 
 test-oldest: $(OLDEST)/.stamp-dev  ## Run the suite with the lowest versions of pyproject.toml
 	$(SINGLE) $(OLDEST)/bin/python $(PYTEST) $(ARGS)

@@ -17,10 +17,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Say in one line how many tests of pages were skipped because there is no browser."""
+    """Say in one line each what was skipped because there is no browser, or no torch."""
     from helpers.browser import NO_BROWSER
+    from helpers.device import NO_TORCH
 
     skipped = terminalreporter.stats.get("skipped", [])
+    if any(NO_TORCH in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(
+            "Tests of devices SKIPPED: torch is not installed. They run with any version of it, "
+            "without a GPU as well: `pip install torch` (see CONTRIBUTING.md, Tests).",
+            yellow=True,
+        )
     count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
     if count:
         terminalreporter.write_line(

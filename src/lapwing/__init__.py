@@ -1,5 +1,6 @@
 """Lapwing: semi-supervised learning from few labels and many unlabelled rows."""
 
+from .arrays.device import use_device
 from .auto import SemiSupervisedClassifier, SemiSupervisedRegressor
 from .estimators import (
     S3VC,
@@ -64,4 +65,5 @@ __all__ = [
     "labeled_scorer",
     "load",
     "save",
+    "use_device",
 ]

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .device import DEVICE_TILE, device_tiles, moves_to_device, on_host, to_device
+from .row_units import RowsInUnits
 from .threads import map_blocks, n_threads, row_blocks
 
 #: Numbers that are read at a time for a checksum.
@@ -90,12 +92,15 @@ class RowBlocks:
         add: Callable[[Sums, Any], None],
         tile: int,
         merge: Callable[[Sums, Sums], None] = add_up,
+        *,
+        uses_device: bool = False,
     ) -> Sums:
         """Return sums over all rows; ``add`` adds the terms of a tile in place.
 
         Each thread computes sums over its own rows, which depend on the number of threads only, so
         that repeated calls give equal results. ``merge`` adds sums over other rows, in place; with
-        another one, the results may be minima, for instance.
+        another one, the results may be minima, for instance. With ``uses_device``, tiles and sums
+        are on the device, if one is used and the rows are dense.
         """
         total, done = start(), _ProgressCounter(self, title)
 
@@ -109,6 +114,13 @@ class RowBlocks:
 
         for block in self._blocks():
             n = block.shape[0]
+            if uses_device and _moves_to_device(block):
+                sums = [to_device(one) for one in start()]
+                for rows in device_tiles(block, max(tile, DEVICE_TILE)):
+                    add(sums, rows)
+                    done.add(len(rows))
+                merge(total, [on_host(one) for one in sums])
+                continue
             parts = row_blocks(n, max(-(-n // n_threads()), 1))
             for sums in map_blocks(add_part, [(block, rows) for rows in parts]):
                 merge(total, sums)
@@ -122,6 +134,7 @@ class RowBlocks:
         *,
         like: np.ndarray | None = None,
         given: tuple[np.ndarray, np.ndarray] | None = None,
+        uses_device: bool = False,
     ) -> Any:
         """Return the values of ``function`` on all tiles, concatenated.
 
@@ -137,6 +150,8 @@ class RowBlocks:
             The value of no rows, which lazy arrays need for their shape and type.
         given : tuple of index and values, optional
             Rows whose values are known, and these values, which replace those of the function.
+        uses_device : bool
+            Whether tiles may be on the device, if one is used; values are then as well.
         """
         found, done = [] if like is None else [like], _ProgressCounter(self, title)
 
@@ -149,6 +164,11 @@ class RowBlocks:
         for number, block in enumerate(self._blocks()):
             if tile is None:
                 found += [function(number, block)] if block.shape[0] else []
+                continue
+            if uses_device and _moves_to_device(block):
+                for rows in device_tiles(block, max(tile, DEVICE_TILE)):
+                    found.append(on_host(function(rows)))
+                    done.add(len(rows))
                 continue
             tiles = row_blocks(block.shape[0], tile)
             found += map_blocks(of_tile, [(block, rows) for rows in tiles])
@@ -200,6 +220,11 @@ def join_rows(parts: list[Any]) -> Any:
     if any(sp.issparse(part) for part in parts):
         return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
     return np.concatenate(parts)
+
+
+def _moves_to_device(block: Any) -> bool:
+    """Return whether the tiles of a block move to the device."""
+    return moves_to_device(block.X if isinstance(block, RowsInUnits) else block)
 
 
 class _ProgressCounter:
@@ -293,8 +318,11 @@ def row_checksum(X: Any) -> tuple:
     parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     sums = []
     for part in parts:
-        found, width = 0, max(part.size // max(len(part), 1), 1)
-        for rows in row_blocks(len(part), max(1, _CHECKSUM_ENTRIES // width)):
-            found = zlib.crc32(np.ascontiguousarray(part[rows]).view(np.uint8).data, found)
-        sums.append(found)
+        width = max(part.size // max(len(part), 1), 1)
+        blocks = row_blocks(len(part), max(1, _CHECKSUM_ENTRIES // width))
+
+        def checksum(rows: slice, part: Any = part) -> int:
+            return zlib.crc32(np.ascontiguousarray(part[rows]).view(np.uint8).data)
+
+        sums.append(zlib.crc32(np.array(map_blocks(checksum, blocks), dtype="<u4").tobytes()))
     return X.shape, str(X.dtype), tuple(sums)

@@ -178,8 +178,10 @@ class DaskBlocks(RowBlocks):
         add: Callable[[Sums, Any], None],
         tile: int,
         merge: Callable[[Sums, Sums], None] = add_up,
+        *,
+        uses_device: bool = False,
     ) -> Sums:
-        """Return sums over all rows; see `RowBlocks.sum`."""
+        """Return sums over all rows, on the hosts of the workers; see `RowBlocks.sum`."""
         from dask import delayed
 
         functions = delayed((start, add, self.convert, merge), traverse=False, pure=False)
@@ -198,6 +200,7 @@ class DaskBlocks(RowBlocks):
         *,
         like: np.ndarray | None = None,
         given: tuple[np.ndarray, np.ndarray] | None = None,
+        uses_device: bool = False,
     ) -> Any:
         """Return a lazy array of the values; see `RowBlocks.map`. ``like`` is required."""
         import dask.array as da

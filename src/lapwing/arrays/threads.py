@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -76,7 +77,8 @@ def map_blocks(function: Callable[[Item], Result], items: Iterable[Item]) -> lis
         return [function(item) for item in items]
     with single_threaded_blas():
         pool = _pool(width)
-        futures = [pool.submit(function, item) for item in items]
+        # What holds for the calling thread, such as the device, holds for its blocks.
+        futures = [pool.submit(copy_context().run, function, item) for item in items]
         try:
             return [future.result() for future in futures]
         finally:

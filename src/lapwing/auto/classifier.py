@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.device import follows_tensors
 from ..arrays.packing import expect, expect_finite
 from ..estimators.model import Classifier
 from ..estimators.parameters import check_share, is_word, one_of
@@ -149,6 +150,7 @@ class SemiSupervisedClassifier(Classifier):
         found = super()._of_labels
         return found | ({"class_weight": None} if is_word(self.class_weight, "balanced") else {})
 
+    @follows_tensors
     def add_labels(self, index: Any, y: Any, random: bool | None = None) -> Self:
         """Label more training rows and fit again.
 
@@ -203,6 +205,7 @@ class SemiSupervisedClassifier(Classifier):
     _known_rows = methods.known_rows
     _kept_rows = methods.kept_rows
 
+    @follows_tensors
     def predict(self, X: Any, reject: float | None = None) -> Any:
         """Return the class of each row.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..arrays.device import follows_tensors
 from ..estimators.model import Regressor
 from ..estimators.parameters import one_of
 from ..estimators.rows import Rows
@@ -107,6 +108,7 @@ class SemiSupervisedRegressor(Regressor):
         found, supervised = self.transduction_[index], self.supervised_transduction_[index]
         return target_doubt(found, supervised, self.label_reach_[index])
 
+    @follows_tensors
     def add_labels(self, index: Any, y: Any) -> Self:
         """Give more training rows a target and fit again.
 

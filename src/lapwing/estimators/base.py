@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.blocks import located
+from ..arrays.device import follows_tensors
 from ..arrays.packing import expect
 from ..arrays.row_collections import is_dask, open_rows, split_columns, without_columns
 from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
@@ -96,6 +97,7 @@ class Model(BaseEstimator):
     def _relabelled(self, rows: Rows, index: Any, y: Any) -> Targets:
         raise NotImplementedError(f"{type(self).__name__} must implement _relabelled")
 
+    @follows_tensors
     def add_labels(self, index: Any, y: Any) -> Self:
         """Label more training rows and fit again from the present solution.
 

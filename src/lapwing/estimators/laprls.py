@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..arrays.device import follows_tensors
 from ..losses import SquaredLoss
 from ..solvers.driver import Step
 from .anchored import fit_anchored, over_anchors
@@ -178,6 +179,7 @@ class LapRLSClassifier(Classifier):
         "tol": check_tolerance,
     }
 
+    @follows_tensors
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 

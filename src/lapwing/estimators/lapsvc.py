@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..arrays.device import follows_tensors
 from ..losses import LOSSES, Loss
 from ..solvers.driver import Step
 from ..solvers.methods import PCG
@@ -187,6 +188,7 @@ class LapSVC(Classifier):
         "tol": check_tolerance,
     }
 
+    @follows_tensors
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.device import follows_tensors
 from ..arrays.threads import row_blocks
 from ..plan.grid import plan_path
 from ..solvers.methods import Sizes
@@ -196,6 +197,7 @@ class LapSVCPath(Classifier):
             **chosen,
         )
 
+    @follows_tensors
     def decision_function(self, X: Any, lam: Any = None) -> np.ndarray:
         """Return the values of f at a λ: one column per class, or one number for two classes.
 
@@ -213,6 +215,7 @@ class LapSVCPath(Classifier):
         values = self._values_at(X, lam)
         return values[..., 0] if len(self.classes_) == 2 else values
 
+    @follows_tensors
     def predict(self, X: Any, lam: Any = None) -> np.ndarray:
         """Return the class of each row at a λ, by default ``lambda_``; see `decision_function`."""
         codes = decide_each(self._values_at(X, lam)).astype(int)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import to_device
 from ..graphs import KNNGraph
 from ..kernels.functions import Kernel
 from ..kernels.gram import dense_operator, gram_operator, single_precision_suffices
@@ -134,7 +135,7 @@ def build_space(
     kernel, storage = plan.kernel, plan.storage
     if kernel is None:
         return KernelSpace(dense_operator(X, ridge)), None
-    prepared = double = kernel.prepare(X)
+    prepared = double = kernel.prepare(to_device(X) if plan.on_device else X)
     gram = exact = None
     if storage is not None:
         rounded = not exactly and storage not in ("float64", "triangle64")

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.device import follows_tensors
 from ..arrays.packing import expect
 from ..solvers.stopping import decisions
 from .alike import warn_if_alike
@@ -45,6 +46,7 @@ class Classifier(ClassifierMixin, Model):
     class_weight: Any
     class_shares: Any = None
 
+    @follows_tensors
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to labelled and unlabelled rows.
 
@@ -109,10 +111,12 @@ class Classifier(ClassifierMixin, Model):
             attributes["transduction_"] = targets.classes[codes]
         return super()._set_fitted(rows, targets, solution, **attributes)
 
+    @follows_tensors
     def decision_function(self, X: Any) -> Any:
         """Return the decision values, shape (n,) for two classes and (n, n_classes) for more."""
         return self._of_values(X, _first_of_one)
 
+    @follows_tensors
     def predict(self, X: Any) -> Any:
         """Return the class of each row."""
         return self._of_values(X, self._from_values)
@@ -127,6 +131,7 @@ class Classifier(ClassifierMixin, Model):
     def _given_labels(self) -> np.ndarray:
         return self.classes_[self._targets.given]
 
+    @follows_tensors
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities, shape (n, n_classes).
 
@@ -144,6 +149,7 @@ class Classifier(ClassifierMixin, Model):
         temperature = self.temperature_
         return lambda values: probabilities(values, temperature)
 
+    @follows_tensors
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the labelled rows.
 
@@ -179,6 +185,7 @@ class Classifier(ClassifierMixin, Model):
 class Regressor(RegressorMixin, Model):
     """Base of the regressors of one quantity."""
 
+    @follows_tensors
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows with and without targets.
 
@@ -224,6 +231,7 @@ class Regressor(RegressorMixin, Model):
             attributes["transduction_"] = filled
         return super()._set_fitted(rows, targets, solution, **attributes)
 
+    @follows_tensors
     def predict(self, X: Any) -> Any:
         """Return the predicted target of each row."""
         return self._of_values(X, self._from_values)
@@ -236,6 +244,7 @@ class Regressor(RegressorMixin, Model):
     def _given_labels(self) -> np.ndarray:
         return self._targets.given
 
+    @follows_tensors
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the share of explained variance, on the rows with a target.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.blocks import RowBlocks, row_checksum
+from ..arrays.device import on_host
 from ..arrays.row_units import RowsInUnits
 from ..messages import warn
 from ..plan.base import Plan
@@ -251,14 +252,16 @@ def _warn_of_islands(
 
 def _values_of_all(predictor: PrototypeMixture, blocks: RowBlocks, targets: Targets) -> np.ndarray:
     """Return the class codes of all rows; their values for quantities or known class shares."""
-    tile = tile_rows(len(predictor.coef))
+    uses_device, tile = predictor.similarities.uses_device, tile_rows(len(predictor.coef))
     if targets.classes is None or targets.shares is not None:
-        return targets.restored(blocks.map("targets", predictor.of_tile, tile))
+        return targets.restored(
+            blocks.map("targets", predictor.of_tile, tile, uses_device=uses_device)
+        )
 
     def codes(X: Any) -> np.ndarray:
-        return decisions(predictor.of_tile(X)).astype(np.int32)
+        return on_host(decisions(predictor.of_tile(X))).astype(np.int32)
 
-    return blocks.map("labels", codes, tile)
+    return blocks.map("labels", codes, tile, uses_device=uses_device)
 
 
 def _result(loss: str, started: float, passes: int) -> SolverResult:

@@ -15,12 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
+from ..arrays.device import block_entries, on_host
+from ..arrays.device_arrays import k_smallest_columns
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .points import Points
-from .tiles import DOUBLE, Frame, choose_tiles
+from .tiles import DOUBLE, DenseTiles, Frame, choose_tiles
 
 BLOCK_SIZE = 1024  # a float32 tile of 4 MB: good for BLAS, and filtered while still in cache
 TILES_PER_TASK = 8  # the left factor of a strip is prepared once per task
+_DEVICE_ROWS = 8192  # most rows of a tile on a device
+_GROUP = 100  # most columns of a group of a tile on a device
 
 
 @dataclass
@@ -64,6 +68,42 @@ def tree_candidates(points: Points, kept: int) -> Candidates:
         distance, index = (values[~is_self].reshape(n, kept) for values in (distance, index))
     reach = frame.reach(np.sqrt(np.einsum("ij,ij->i", X, X)), DOUBLE)
     return Candidates(distance**2, index, reach, points.n_features, DOUBLE, frame.scale)
+
+
+def device_candidates(points: Points, kept: int) -> Candidates:
+    """Candidates from wide tiles on the device; for dense rows.
+
+    The columns of a tile are cut into groups, each of columns far apart, so that minima over groups
+    read along rows. The ``kept`` nearest rows lie in the ``kept`` groups with the smallest minima.
+    """
+    n, m = len(points), points.n_known
+    tiles = DenseTiles(points, np.arange(n), block_entries(points.rows, 1) // points.n_features)
+    members = int(np.clip(m // (4 * kept), 1, _GROUP))
+    n_groups = -(-m // members)
+    columns = tiles.padded(slice(0, m), members * n_groups).T
+    members_of = np.arange(members) * n_groups
+    size = max(1, min(_DEVICE_ROWS, 8 * block_entries(points.rows, 1) // m))
+    squared = np.empty((n - points.first, kept), dtype=tiles.dtype)
+    index = np.empty((n - points.first, kept), dtype=np.int32)
+    for rows in row_blocks(n - points.first, size):
+        own = slice(points.first + rows.start, points.first + rows.stop)
+        tile: Any = tiles.left(own) @ columns
+        if points.first == 0:
+            own_columns = np.arange(own.start, own.stop)
+            tile[own_columns - own.start, own_columns] = np.inf
+        nearest: Any = tile.reshape(-1, members, n_groups).min(axis=1)
+        groups: Any = k_smallest_columns(nearest, kept)[1]
+        near = (groups[:, :, None] + members_of).reshape(len(tile), -1)
+        values, position = k_smallest_columns(_at(tile, near), kept)
+        squared[rows] = 2 * on_host(values)
+        index[rows] = on_host(_at(near, position).astype(np.int32))
+    reach = tiles.reach[points.first :]
+    return Candidates(squared, index, reach, tiles.n_terms, tiles.roundoff, tiles.scale)
+
+
+def _at(values: Any, index: Any) -> Any:
+    """Return the entries of each row at its indices."""
+    return np.take_along_axis(values, index, 1)
 
 
 def tile_candidates(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arrays.device import on_host
 from ..arrays.duplicates import duplicate_groups
 from ..arrays.threads import map_blocks, row_blocks
 from .points import Points, squared_norms
@@ -69,8 +70,8 @@ class _DenseRowDistances:
             tile *= -2
             tile += s[:, None]
             tile += np.einsum("ij,ij->i", right, right)
-            result[:, columns] = tile
-        return result, self.frame.reach(np.sqrt(s), DOUBLE)
+            result[:, columns] = on_host(tile)
+        return result, self.frame.reach(on_host(np.sqrt(s)), DOUBLE)
 
 
 class _SparseRowDistances:

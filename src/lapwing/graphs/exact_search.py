@@ -13,8 +13,9 @@ import logging
 
 import numpy as np
 
+from ..arrays.device import is_on_device
 from ..arrays.threads import map_blocks, row_blocks
-from .candidates import tile_candidates, tree_candidates
+from .candidates import device_candidates, tile_candidates, tree_candidates
 from .exact_rows import duplicate_neighbors, exact_rows, k_smallest
 from .indicator_search import are_indicators, indicator_neighbors
 from .points import Points
@@ -40,12 +41,18 @@ def exact_neighbors(
     if are_indicators(points):
         return indicator_neighbors(points, k, block_size)
     only_tiles = block_size is not None
-    projection = None if only_tiles or points.first else choose_projection(points, k)
+    in_tree = not only_tiles and not points.sparse and points.n_features <= TREE_FEATURES
+    points = points if only_tiles or in_tree else points.on_device()
+    on_device = is_on_device(points.rows)
+    skips = only_tiles or on_device or points.first > 0
+    projection = None if skips else choose_projection(points, k)
     if projection is not None:
         return projected_neighbors(points, projection, k)
     kept = min(points.n_others, k + max(6, k // 4))
-    if not only_tiles and not points.sparse and points.n_features <= TREE_FEATURES:
+    if in_tree:
         candidates = tree_candidates(points, kept)
+    elif on_device:
+        candidates = device_candidates(points, kept)
     else:
         candidates = tile_candidates(points, kept, block_size)
     nearest = candidates.squared[:, k - 1].astype(np.float64)

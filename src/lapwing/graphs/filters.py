@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.device import is_on_device, map_where
+from ..arrays.threads import row_blocks
 from ..operators.base import Operator
 
 #: Number of columns filtered at a time: n × 16 numbers stay in cache for n of the order of 10⁴.
@@ -73,12 +74,12 @@ class GraphFilter:
         if V.shape[1] == 0:
             kept = V if rows is None else V[rows]
             return np.repeat(kept, self.coefficients.shape[1], axis=1)
-        blocks = row_blocks(V.shape[1], _COLUMN_BLOCK)
-        return np.hstack(map_blocks(lambda b: self._apply(V[:, b], rows), blocks))
+        blocks = row_blocks(V.shape[1], V.shape[1] if is_on_device(V) else _COLUMN_BLOCK)
+        return np.hstack(map_where(V, lambda b: self._apply(V[:, b], rows), blocks))
 
     def _apply(self, V: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         reordered = self._matrix is not None
-        V = V[self._order] if reordered else np.ascontiguousarray(V)
+        V = V[self._order] if reordered else V.copy(order="C")
         picked: Any = slice(None)
         if rows is not None:
             picked = self._position[rows] if reordered else rows

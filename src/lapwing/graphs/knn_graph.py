@@ -20,6 +20,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays.blocks import canonical_rows, row_checksum
+from ..arrays.device import follows_tensors
 from ..arrays.row_collections import refuse_dask
 from ..arrays.row_units import Extent, RowUnits, choose_units, largest_value
 from ..messages import warn
@@ -75,8 +76,9 @@ class KNNGraph(BaseEstimator):
     power : int, default=1
         ``laplacian_`` is L to this power, applied ``power`` times and never formed.
     backend : {"auto", "exact", "approximate"}, default="auto"
-        Neighbour search. ``"auto"`` is exact up to 100 000 rows; above, it is approximate if
-        the rows are dense and usearch is installed (``pip install "lapwing[approx]"``).
+        Neighbour search. ``"auto"`` is exact up to 100 000 rows, or a million on a GPU; above, it
+        is approximate if the rows are dense and usearch is installed (``pip install
+        "lapwing[approx]"``).
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ class KNNGraph(BaseEstimator):
     power: int = 1
     backend: str = "auto"
 
+    @follows_tensors
     def fit(self, X: Any, y: Any = None) -> KNNGraph:
         """Build the graph of the rows of X.
 
@@ -197,6 +200,7 @@ class KNNGraph(BaseEstimator):
         graph._store(larger_of_both(W), checksum=None)
         return graph
 
+    @follows_tensors
     def fitted_to(self, X: Any) -> bool:
         """Whether the graph is fitted to X with its current parameters.
 

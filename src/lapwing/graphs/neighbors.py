@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from ..arrays.blocks import join_rows
+from ..arrays.device import active_device
 from ..arrays.row_units import Extent, choose_units, largest_value
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .exact_search import exact_neighbors, exact_rows, k_smallest
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 METRICS = ("euclidean", "cosine", "precomputed")
 BACKENDS = ("auto", "exact", "approximate")
 APPROXIMATE_ROWS = 100_000  # where both searches take about the same time with 784 columns
+DEVICE_ROWS = 1_000_000  # the same on a device, with 50 columns
 #: Factor by which values of new rows may exceed known ones in one search: beside larger ones,
 #: squares of the others underflow in single precision, and all rows would be searched twice.
 _FAR = 1e12
@@ -152,7 +154,8 @@ def resolve_backend(X: Any, metric: str, backend: str) -> str:
             )
         _usearch_index_class()
         return "approximate"
-    if backend == "exact" or not possible or X.shape[0] <= APPROXIMATE_ROWS:
+    most = APPROXIMATE_ROWS if active_device() is None else DEVICE_ROWS
+    if backend == "exact" or not possible or X.shape[0] <= most:
         return "exact"
     try:
         _usearch_index_class()

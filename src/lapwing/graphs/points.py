@@ -6,11 +6,13 @@ search ranks its candidates by the same numbers. Knows nothing about how candida
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.device import block_entries, on_host, to_device
 from ..arrays.threads import row_blocks
 
 CHUNK_BYTES = 8_000_000  # temporary arrays of about the size of the cache
@@ -30,25 +32,31 @@ class Points:
         self.first = 0 if n_known is None else n_known  # row that looks for neighbours
         self.n_others = self.n_known - (n_known is None)  # among which they are
         self.sparse = sp.issparse(X)
+        self.rows = X  # where distances are computed
         self.inverse_norms = None
         if unit_length:
             self.inverse_norms = 1.0 / np.sqrt(squared_norms(X))
             if self.sparse:  # takes no more memory than X, and scaling once is cheaper
-                self.X = sp.diags_array(self.inverse_norms).tocsr() @ X
+                self.X = self.rows = sp.diags_array(self.inverse_norms).tocsr() @ X
                 self.inverse_norms = None
 
     def __len__(self) -> int:
         return self.X.shape[0]
+
+    def on_device(self) -> Points:
+        """Return the rows with distances that are computed on the device, if one is used."""
+        moved = copy(self)
+        moved.rows = self.X if self.sparse else to_device(self.X)
+        return moved
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
         return self.X.shape[1]
 
-    def dense(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The chosen rows as a new dense float64 array."""
-        block = self.X[rows]
-        block = block.toarray() if self.sparse else block
+    def dense(self, rows: slice | np.ndarray) -> Any:
+        """The chosen rows as a new dense float64 array, where distances are computed."""
+        block = self.X[rows].toarray() if self.sparse else self.rows[rows]
         block = block.astype(np.float64)
         if self.inverse_norms is not None:
             block *= self.inverse_norms[rows, None]
@@ -61,8 +69,9 @@ class Points:
         """
         result = np.empty(len(rows))
         width = max(1, self.X.nnz // max(len(self), 1)) if self.sparse else self.n_features
-        size = CHUNK_BYTES if self.sparse else PAIR_BYTES
-        for part in row_blocks(len(rows), max(1, size // (8 * max(width, 1)))):
+        entries = (CHUNK_BYTES if self.sparse else PAIR_BYTES) // 8
+        entries = block_entries(self.rows, entries)
+        for part in row_blocks(len(rows), max(1, entries // max(width, 1))):
             if self.sparse:
                 gap = self.X[rows[part]].astype(np.float64) - self.X[others[part]]
                 gap.data **= 2
@@ -70,12 +79,12 @@ class Points:
             else:
                 gap = self.dense(rows[part])
                 gap -= self._dense_like_input(others[part])
-                result[part] = np.einsum("ij,ij->i", gap, gap)
+                result[part] = on_host(np.einsum("ij,ij->i", gap, gap))
         return result
 
     def _dense_like_input(self, rows: np.ndarray) -> np.ndarray:
         # Subtracting float32 from float64 in place converts on the fly and saves a copy.
-        return self.X[rows] if self.inverse_norms is None else self.dense(rows)
+        return self.rows[rows] if self.inverse_norms is None else self.dense(rows)
 
 
 def squared_norms(X: Any) -> np.ndarray:

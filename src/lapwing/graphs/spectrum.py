@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy.linalg import eigh
 
+from ..arrays.device import on_host, to_device
 from ..messages import warn
 from ..operators.base import Operator
 from .filters import GraphFilter, spectrum_bound
@@ -30,6 +31,8 @@ _DENSE_SIZE, _DENSE_SHARE = 500, 0.25
 _GAIN = 1e4
 #: Largest number of filtered subspace iterations.
 _SWEEPS = 60
+#: Largest number of known null vectors with which a device is used, where they are dense.
+_MOST_KNOWN = 64
 
 
 def smallest_eigenpairs(
@@ -148,6 +151,8 @@ def _chebyshev(
     rank = n - (0 if N is None else N.shape[1])
     width = min(k + 8 + k // 5, rank)  # with guard vectors, which speed up convergence
     V = rng.standard_normal((n, width))
+    if laplacian.matrix is not None and (N is None or N.shape[1] <= _MOST_KNOWN):
+        V = to_device(V)
     cut, degree = upper / 2, 6
     for _ in range(_SWEEPS):
         V = GraphFilter(laplacian, upper, _low_pass(degree, cut, upper))(V)
@@ -168,7 +173,7 @@ def _chebyshev(
             f"The residuals of the eigenvectors exceed the tolerance by a factor of {excess:.2g}. "
             f"Raise tol={tol}, or request fewer eigenvectors."
         )
-    return values[:k], V[:, :k]
+    return values[:k], on_host(V[:, :k])
 
 
 def _low_pass(degree: int, cut: float, upper: float) -> np.ndarray:
@@ -192,4 +197,4 @@ def _rayleigh_ritz(laplacian: Operator, V: np.ndarray) -> tuple[np.ndarray, np.n
     LQ = laplacian @ Q
     values, turn = np.linalg.eigh(Q.T @ LQ)
     V = Q @ turn
-    return values, V, np.linalg.norm(LQ @ turn - V * values, axis=0)
+    return on_host(values), V, on_host(np.linalg.norm(LQ @ turn - V * values, axis=0))

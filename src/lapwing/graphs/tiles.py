@@ -9,10 +9,13 @@ Notation: s_i = |x_i|^2, so d(i, j)^2 / 2 = s_i / 2 + s_j / 2 - <x_i, x_j>.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.device import block_entries, is_on_device, map_where, on_host
+from ..arrays.threads import row_blocks
 from .points import CHUNK_BYTES, Points, squared_norms
 
 # Nanoseconds for one multiply-add on one core; only the ratio matters. Products of CSR rows with a
@@ -57,9 +60,10 @@ class Frame:
             n = len(points)
             sample = np.sort(np.random.default_rng(0).permutation(n)[:512])
             # Any centre is valid; unlike the mean, the median is not affected by an outlier.
-            self.centre = np.median(points.dense(sample), axis=0)
-            chunks = row_blocks(n, max(1, CHUNK_BYTES // (8 * points.n_features)))
-            peak = max(map_blocks(self._peak, chunks))
+            self.centre = np.median(on_host(points.dense(sample)), axis=0)
+            at_once = block_entries(points.rows, CHUNK_BYTES // 8)
+            chunks = row_blocks(n, max(1, at_once // points.n_features))
+            peak = max(map_where(points.rows, self._peak, chunks))
         # A power of two: scaling is exact, and squares do not overflow in float32.
         self.scale = float(2.0 ** -np.ceil(np.log2(peak))) if peak > 0 else 1.0
 
@@ -68,8 +72,8 @@ class Frame:
         block -= self.centre
         return float(np.abs(block, out=block).max(initial=0.0))
 
-    def rows(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The chosen rows in this frame, in float64."""
+    def rows(self, rows: slice | np.ndarray) -> Any:
+        """The chosen rows in this frame, in float64, where distances are computed."""
         block = self.points.dense(rows)
         block -= self.centre
         block *= self.scale
@@ -96,18 +100,21 @@ class DenseTiles:
         self.order = order
         self.n_terms = points.n_features + 2
         norms = np.empty(len(order))
-        stored = None
-        if not points.sparse or 4 * len(order) * self.n_terms <= STORED_BYTES:
-            stored = np.empty((len(order), self.n_terms), dtype=np.float32)
+        stored, shape = None, (len(order), self.n_terms)
+        if is_on_device(points.rows):
+            stored = np.empty_like(points.rows, np.float32, shape=shape)
+        elif not points.sparse or 4 * len(order) * self.n_terms <= STORED_BYTES:
+            stored = np.empty(shape, dtype=np.float32)
 
         def prepare(rows: slice) -> None:
             block = self._right(rows)
-            norms[rows] = np.sqrt(2.0 * block[:, -1])
+            norms[rows] = on_host(np.sqrt(2.0 * block[:, -1]))
             if stored is not None:
                 stored[rows] = block
 
-        step = min(block_size, max(1, CHUNK_BYTES // (8 * self.n_terms)))
-        map_blocks(prepare, row_blocks(len(order), step))
+        at_once = block_entries(points.rows, CHUNK_BYTES // 8)
+        step = min(block_size, max(1, at_once // self.n_terms))
+        map_where(points.rows, prepare, row_blocks(len(order), step))
         self._stored = stored
         self.scale = self.frame.scale
         self.reach = self.frame.reach(norms, self.roundoff)
@@ -124,6 +131,13 @@ class DenseTiles:
         """The right factor [y, 1, s/2]."""
         return self._right(rows) if self._stored is None else self._stored[rows]
 
+    def padded(self, rows: slice, n: int) -> Any:
+        """The right factor of some rows, and of rows infinitely far away up to n of them."""
+        found = self.right(rows)
+        padding = np.zeros_like(found, shape=(n - found.shape[0], self.n_terms))
+        padding[:, -1] = np.inf
+        return np.concatenate([found, padding])
+
     def tile(
         self, left: np.ndarray, rows: slice | np.ndarray, columns: slice, out: np.ndarray
     ) -> np.ndarray:
@@ -132,7 +146,7 @@ class DenseTiles:
 
     def _right(self, rows: slice | np.ndarray) -> np.ndarray:
         exact = self.frame.rows(self.order[rows])
-        block = np.empty((exact.shape[0], self.n_terms), dtype=np.float32)
+        block = np.empty_like(exact, np.float32, shape=(exact.shape[0], self.n_terms))
         block[:, :-2] = exact
         block[:, -2] = 1.0
         exact = block[:, :-2].astype(np.float64)

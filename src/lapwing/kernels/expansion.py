@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.device import block_entries, like, map_where, on_host, to_device
+from ..arrays.threads import row_blocks
 from .functions import Kernel
 
 #: Number of kernel values computed at a time, which limits a prediction to 16 MB per thread.
@@ -25,9 +27,17 @@ def evaluate(kernel: Kernel, X_new: Any, X: Any, coef: np.ndarray) -> np.ndarray
     support = np.flatnonzero(np.any(coef != 0, axis=1))
     if len(support) == 0 or X_new.shape[0] == 0:
         return np.zeros((X_new.shape[0], coef.shape[1]))
-    new, train = kernel.prepare(X_new), kernel.prepare(X[support])
-    coef = coef[support]
+    points = X[support]
+    if kernel.uses_device and not (sp.issparse(X_new) or sp.issparse(points)):
+        X_new, points = to_device(X_new), to_device(points)
+    new, train = kernel.prepare(X_new), kernel.prepare(points)
     if kernel.is_linear:
-        return np.asarray(new.data @ (train.data.T @ coef))
-    blocks = row_blocks(len(new), max(1, _BLOCK_ENTRIES // len(support)))
-    return np.concatenate(map_blocks(lambda b: kernel.block(new[b], train) @ coef, blocks))
+        return np.asarray(new.data @ (train.data.T @ coef[support]))
+    coef = like(train.data, coef[support])
+    at_once = block_entries(new.data, _BLOCK_ENTRIES)
+    blocks = row_blocks(len(new), max(1, at_once // len(support)))
+
+    def of_block(rows: slice) -> np.ndarray:
+        return on_host(kernel.block(new[rows], train) @ coef)
+
+    return np.concatenate(map_where(new.data, of_block, blocks))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from ..arrays.device import on_host
 from ..arrays.row_units import column_variances, largest_value
 
 #: Number of evenly spaced rows from which medians are computed.
@@ -61,12 +63,15 @@ class Kernel:
         Whether k(a, a) = 1 for every row.
     is_user_defined : bool
         Whether the values come from a function that the library does not know.
+    uses_device : bool
+        Whether dense rows may be on a device.
     """
 
     is_linear: bool = False
     is_radial: bool = False
     has_unit_diagonal: bool = False
     is_user_defined: bool = False
+    uses_device: bool = False
 
     @property
     def is_positive_semidefinite(self) -> bool:
@@ -101,6 +106,14 @@ class Kernel:
         raise NotImplementedError(f"{type(self).__name__} is not a function of distances")
 
 
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _squared_norms(X: Any) -> Any:
+    return row_norms(X, squared=True) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+
+
 def _inner_products(A: PreparedRows, B: PreparedRows) -> np.ndarray:
     return safe_sparse_dot(A.data, B.data.T, dense_output=True)
 
@@ -132,6 +145,8 @@ class PolynomialKernel(Kernel):
     gamma: float
     coef0: float
     degree: float
+
+    uses_device = True
 
     @property
     def is_positive_semidefinite(self) -> bool:
@@ -174,13 +189,14 @@ class GaussianKernel(Kernel):
 
     is_radial = True
     has_unit_diagonal = True
+    uses_device = True
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, dtype: type = np.float64) -> PreparedRows:
         """Return centred rows and their squared norms."""
         if self.center is not None:  # the training rows are dense, so these can be, too
-            X = (X if isinstance(X, np.ndarray) else X.toarray()) - self.center
+            X = _dense(X) - self.center
         X = X.astype(dtype, copy=False)
-        return PreparedRows(X, row_norms(X, squared=True))
+        return PreparedRows(X, _squared_norms(X))
 
     def block(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return the Gaussian of the squared distances."""
@@ -205,9 +221,9 @@ class GaussianKernel(Kernel):
         others = np.flatnonzero(B.squared_norms > far)
         for row in np.flatnonzero(A.squared_norms > far) if len(others) else ():
             error = rounding * (A.squared_norms[row] + B.squared_norms[others])
-            near = others[distances[row, others] < _EXPONENT / self.gamma + error]
+            near = others[on_host(distances[row, others] < _EXPONENT / self.gamma + error)]
             differences = A.data[np.full(len(near), row)] - B.data[near]
-            distances[row, near] = row_norms(differences, squared=True)
+            distances[row, near] = _squared_norms(differences)
 
     def squared_distances(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return ‖a − b‖², never negative."""

@@ -10,15 +10,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays.device import is_on_device, map_where
 from ..arrays.memory import require_memory
 from ..arrays.row_units import single_precision_holds
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.threads import row_blocks
 from ..operators.base import Operator
 from ..operators.dense import TILE, DenseOperator, TileOperator
 from .functions import Kernel, PreparedRows
 
 #: Relative error of a kernel value that single precision arithmetic may bring in.
 _SINGLE_ERROR = 1e-6
+#: Side of a tile that is computed at once on a device.
+_DEVICE_TILE = 4096
 
 
 def gram_bytes(n: int, storage: str) -> int:
@@ -74,21 +77,26 @@ def gram_operator(kernel: Kernel, rows: PreparedRows, storage: str, ridge: float
 
 def gram_matrix(kernel: Kernel, rows: PreparedRows, ridge: float = 0.0) -> np.ndarray:
     """Return the Gram matrix of prepared rows as an array, ``ridge`` added to its diagonal."""
-    n, tile = len(rows), _tiles(kernel, rows, ridge)
-    K, blocks = np.empty((n, n)), row_blocks(n, TILE)
+    n, on_device = len(rows), is_on_device(rows.data)
+    side = _DEVICE_TILE if on_device else TILE
+    tile, blocks = _tiles(kernel, rows, ridge, side), row_blocks(n, side)
+    K = np.empty_like(rows.data, np.float64, shape=(n, n)) if on_device else np.empty((n, n))
 
     def fill(pair: tuple[int, int]) -> None:
         i, j = pair
         K[blocks[i], blocks[j]] = tile(i, j)
-        K[blocks[j], blocks[i]] = K[blocks[i], blocks[j]].T
+        if j < i:
+            K[blocks[j], blocks[i]] = K[blocks[i], blocks[j]].T
 
-    map_blocks(fill, [(i, j) for i in range(len(blocks)) for j in range(i + 1)])
+    map_where(K, fill, [(i, j) for i in range(len(blocks)) for j in range(i + 1)])
     return K
 
 
-def _tiles(kernel: Kernel, rows: PreparedRows, ridge: float) -> Callable[[int, int], np.ndarray]:
+def _tiles(
+    kernel: Kernel, rows: PreparedRows, ridge: float, side: int = TILE
+) -> Callable[[int, int], np.ndarray]:
     """Return the function that computes the tile (i, j) of the Gram matrix."""
-    blocks = row_blocks(len(rows), TILE)
+    blocks = row_blocks(len(rows), side)
 
     def tile(i: int, j: int) -> np.ndarray:
         values = kernel.block(rows[blocks[i]], rows[blocks[j]])

@@ -5,9 +5,12 @@ Operators know numbers only: nothing here may know what a kernel, a graph or a l
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.device import is_on_device, like
 from ..arrays.threads import row_blocks
 
 
@@ -40,9 +43,10 @@ class Operator:
         self.passes = 0
         self.null_space: sp.csr_matrix | None = None
 
-    def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        """Return the product with a vector (n,) or a block (n, c), in float64."""
-        V = np.asarray(V, dtype=np.float64)
+    def __matmul__(self, V: Any) -> Any:
+        """Return the product with a vector (n,) or a block (n, c), in float64, where that is."""
+        V = V if is_on_device(V) else np.asarray(V)
+        V = V.astype(np.float64, copy=False)
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[1]:
             raise ValueError(f"cannot multiply {self.shape} by an array of shape {V.shape}")
         self.passes += 1
@@ -52,6 +56,8 @@ class Operator:
     def without_null_space(self, V: np.ndarray) -> np.ndarray:
         """Return a block without its component in the known null space."""
         N = self.null_space
+        if N is not None and is_on_device(V):
+            N = like(V, N.toarray())
         return V if N is None else V - N @ (N.T @ V)
 
     def times_ones(self) -> np.ndarray:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
+from ..arrays.device import is_on_device, like, on_host
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .base import Operator
 
@@ -23,34 +25,35 @@ _STRIP = 256
 
 
 class DenseOperator(Operator):
-    """A symmetric float64 array."""
+    """A symmetric float64 array, which may be on a device: products are where the block is."""
 
-    array: np.ndarray
+    array: Any
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: Any) -> None:
         super().__init__(array.shape[0])
         self.array = array
 
-    def to_array(self) -> np.ndarray:
+    def to_array(self) -> Any:
         """Return the array itself."""
         return self.array
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Return columns of the array."""
-        return self.array[:, index]
+        return on_host(self.array[:, index])
 
     def diagonal_at(self, index: np.ndarray) -> np.ndarray:
         """Return entries of the diagonal."""
-        return self.array[index, index]
+        return on_host(self.array[index, index])
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return entries of the array."""
         if isinstance(columns, slice):
-            return self.array[rows, columns]
-        return self.array[rows[:, None], columns]
+            return on_host(self.array[rows, columns])
+        return on_host(self.array[rows[:, None], columns])
 
-    def _apply(self, V: np.ndarray) -> np.ndarray:
-        return self.array @ V
+    def _apply(self, V: Any) -> Any:
+        product = self.array @ like(self.array, V)
+        return product if is_on_device(V) else on_host(product)
 
 
 class TileOperator(Operator):

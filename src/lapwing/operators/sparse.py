@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.device import is_on_device
+from ..arrays.device_sparse import sparse_on_device
 from ..arrays.threads import map_blocks
 from .base import Operator
 from .rows import THREAD_WORK, row_parts
@@ -33,7 +37,9 @@ class SparseOperator(Operator):
         """Return the diagonal."""
         return self.matrix.diagonal()
 
-    def _apply(self, V: np.ndarray) -> np.ndarray:
+    def _apply(self, V: Any) -> Any:
+        if is_on_device(V):
+            return sparse_on_device(self, self.matrix, V) @ V
         if self.matrix.nnz * V.shape[1] < THREAD_WORK:
             return self.matrix @ V
         return np.concatenate(map_blocks(lambda part: part @ V, self._parts))

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays.threads import map_blocks, n_threads, row_blocks
+from ..arrays.device import block_entries, like, map_where, on_host
+from ..arrays.threads import n_threads, row_blocks
 from .base import Operator
 from .dense import TILE, TileOperator
 
@@ -101,8 +102,11 @@ def column_sums(V: np.ndarray) -> np.ndarray:
 def norm_bound(A: Operator) -> float:
     """Return an upper bound of the norm of a sparse or dense operator: its largest row sum."""
     base, power = A.as_power()
-    entries = base.to_array() if base.matrix is None else base.matrix
-    blocks = row_blocks(A.shape[0], max(1, _BLOCK_ENTRIES // max(A.shape[0], 1)))
+    if base.matrix is not None:
+        return float(np.asarray(abs(base.matrix).sum(axis=1)).max(initial=0.0)) ** power
+    entries = base.to_array()
+    at_once = block_entries(entries, _BLOCK_ENTRIES)
+    blocks = row_blocks(A.shape[0], max(1, at_once // max(A.shape[0], 1)))
     return (
         max((float(abs(entries[rows]).sum(axis=1).max()) for rows in blocks), default=0.0) ** power
     )
@@ -141,12 +145,14 @@ def _times_matrix(A: Any, V: Twofold) -> Twofold:
         return _times_rows(A, V, *_sliced_columns(V, terms), terms)
     terms = A.shape[1]
     columns, bits = _sliced_columns(V, terms)
+    columns = like(A, columns)
 
     def times_block(rows: slice) -> Twofold:
-        return _times_rows(np.asarray(A[rows], dtype=float), V, columns, bits, terms)
+        found = _times_rows(A[rows].astype(float, copy=False), V, columns, bits, terms)
+        return Twofold(*(on_host(part) for part in (found.hi, found.lo, found.error)))
 
-    blocks = row_blocks(A.shape[0], max(1, _BLOCK_ENTRIES // terms))
-    return _stack(map_blocks(times_block, blocks))
+    blocks = row_blocks(A.shape[0], max(1, block_entries(A, _BLOCK_ENTRIES) // terms))
+    return _stack(map_where(A, times_block, blocks))
 
 
 def _sliced_columns(V: Twofold, terms: int) -> tuple[np.ndarray, int]:
@@ -169,8 +175,9 @@ def _times_rows(A: Any, V: Twofold, columns: np.ndarray, bits: int, terms: int) 
         slices = [sp.csr_matrix((part, A.indices, A.indptr), shape=A.shape) for part in layers]
         largest = np.full((A.shape[0], 1), np.abs(A.data).max(initial=0.0))
     else:
-        slices, largest = _slices(A, bits, axis=1), np.abs(A).max(axis=1, initial=0.0)[:, None]
-    hi, lo = np.zeros((A.shape[0], c)), A @ V.lo
+        slices, largest = _slices(A, bits, axis=1), abs(A).max(axis=1, initial=0.0)[:, None]
+    lo = A @ V.lo
+    hi = np.zeros_like(lo)
     for i in range(_SLICES - 1, -1, -1):  # the small products first
         block = slices[i] @ columns[:, : c * (_SLICES - i)]
         for part in reversed(np.hsplit(block, _SLICES - i)):
@@ -186,9 +193,9 @@ def _times_rows(A: Any, V: Twofold, columns: np.ndarray, bits: int, terms: int) 
 
 def _slices(A: np.ndarray, bits: int, axis: int | None) -> list[np.ndarray]:
     """Return parts that sum to A up to 2^(−4·bits) of its largest entry along the axis."""
-    parts, rest = [], np.array(A, dtype=float)
+    parts, rest = [], A.astype(float)
     for _ in range(_SLICES):
-        largest = np.abs(rest).max(axis=axis, keepdims=True, initial=0.0)
+        largest = abs(rest).max(axis=axis, keepdims=True, initial=0.0)
         shift = np.ldexp(0.75, np.frexp(largest)[1] + 53 - bits)
         part = (rest + shift) - shift
         rest -= part

@@ -43,6 +43,8 @@ class Plan:
         Bytes left for rows of the Gram matrix, for solvers that keep some.
     lbfgs_memory : int
         Steps that L-BFGS remembers, where it is used.
+    on_device : bool
+        Whether the Gram matrix is formed, and factored, on the device that is used.
     """
 
     kernel: Kernel | None
@@ -57,6 +59,7 @@ class Plan:
     graph_kernel: str | None = None
     cache_bytes: int = 0
     lbfgs_memory: int = 0
+    on_device: bool = False
 
 
 def storage_for_products(n: int, budget: int, work: int) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import active_device, device_budget
 from ..arrays.memory import memory_budget, require_memory
 from ..arrays.threads import n_threads
 from ..graphs.anchors import join_bytes
 from ..kernels.functions import Kernel
 from ..kernels.gram import choose_storage, gram_bytes
-from ..solvers.elimination import dense_bytes
+from ..solvers.elimination import blocks_bytes, dense_bytes, device_bytes
 from ..solvers.methods import (
     ELIMINATE,
     ELIMINATE_FEATURES,
@@ -28,7 +29,7 @@ from ..solvers.methods import (
     Method,
     Sizes,
 )
-from ..solvers.reduction import basis_bytes
+from ..solvers.reduction import BASIS_ROWS, basis_bytes
 from .base import Plan, storage_for_products
 from .points import row_sums_bytes
 
@@ -76,6 +77,13 @@ def plan_manifold(
     """
     budget, n = memory_budget(memory_limit), sizes.n_rows
     linear = kernel is not None and kernel.is_linear and ridge == 0
+    direct = solver in ("auto", "newton", "dual", "direct") and reg_manifold > 0
+    if direct and kernel is not None and _fits_device(kernel, sizes, budget):
+        needed = (dense_bytes if n <= BASIS_ROWS else blocks_bytes)(n, sizes.n_labelled)
+        require_memory(needed, budget, f"fitting {n} rows", "fit fewer unlabelled rows")
+        logger.info("%s on the device, with the whole Gram matrix", ELIMINATE.name)
+        plan = Plan(kernel, ELIMINATE.name, "expansion", "float64", budget, needed)
+        return replace(plan, on_device=True)
     method = _choose_method(sizes, solver, reg_manifold > 0, linear, budget)
     sizes = replace(sizes, n_iter=PLANNED_ITERATIONS)
     work = method.work_bytes(sizes)
@@ -98,6 +106,16 @@ def plan_manifold(
     plan = Plan(kernel, method.name, space, storage, budget, needed)
     room = method.affordable_iterations(sizes, budget - stored)
     return plan if room is None else replace(plan, max_iter=max(room, PLANNED_ITERATIONS))
+
+
+def _fits_device(kernel: Kernel, sizes: Sizes, budget: int) -> bool:
+    """Return whether a device is used, and has the memory for K and its factorisation."""
+    if active_device() is None or not kernel.uses_device or sizes.is_sparse:
+        return False
+    if sizes.n_rows <= BASIS_ROWS and dense_bytes(sizes.n_rows, sizes.n_labelled) > budget:
+        return False
+    needed = device_bytes(sizes.n_rows, sizes.n_features, sizes.n_labelled)
+    return needed <= device_budget()
 
 
 def _choose_method(

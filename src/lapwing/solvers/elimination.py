@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from ..arrays.device import DEVICE_WORK
 from ..operators import twofold
 from ..risk import RegularizedRisk
 from ..spaces.function import Function
@@ -50,8 +51,20 @@ def dense_bytes(n: int, n_labelled: int) -> int:
 
     An ill-conditioned system needs more if K has full rank, too.
     """
-    blocks = 8 * n * (2 * n + 4 * (n_labelled + 1) + 2 * COLUMN_BLOCK)
-    return blocks + twofold.work_bytes(n, n, 1)
+    return 8 * n * (2 * n + 2 * COLUMN_BLOCK) + blocks_bytes(n, n_labelled)
+
+
+def blocks_bytes(n: int, n_labelled: int) -> int:
+    """Return the same without matrices of n × n, which may be on a device."""
+    return 32 * n * (n_labelled + 1) + twofold.work_bytes(n, n, 1)
+
+
+def device_bytes(n: int, d: int, n_labelled: int) -> int:
+    """Return the memory of `eliminate` on a device: K, the system, its factor and a copy of it.
+
+    An ill-conditioned system of few rows is solved on the host, whose memory `dense_bytes` counts.
+    """
+    return 8 * n * (4 * n + 3 * d + 4 * (n_labelled + 1)) + min(DEVICE_WORK, 32 * n * n)
 
 
 def supervised_bytes(n: int, n_labelled: int, n_columns: int) -> int:
@@ -177,7 +190,7 @@ def certified_step(
         # Both bounds hold whatever function they come from.
         lower = max(lower, better.objective - better.gap)
         best = better if better.objective < best.objective else best
-        if not better.gap < found.gap:
+        if not better.gap < 0.5 * found.gap:  # rounding is what is left
             break
         found = better
     f, objective, gap = best.function, best.objective, best.objective + best.rounding - lower

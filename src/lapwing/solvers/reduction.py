@@ -14,6 +14,7 @@ Notation: J selects the labelled rows, S = Lᵖ, h = f − b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,22 +22,30 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lu_factor, lu_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.dense_solve import definite_solver, general_solver
+from ..arrays.device import block_entries, is_on_device, like, map_where, on_host, to_device
+from ..arrays.threads import row_blocks
 from ..losses import Loss
 from ..operators import twofold
 from ..operators.base import Operator
+from ..operators.sparse import PowerOperator
 from ..operators.twofold import Twofold
 from ..risk import weight_ratio
 from ..spaces.basis import cholesky_basis, expansion_of
 from .label_problem import LabelProblem
-from .refinement import ILL_CONDITIONED, Solve, columns_at_once, refined
+from .refinement import ILL_CONDITIONED, Solve, columns_at_once, refined, relative_size
 
 #: Columns of I + μSK that are formed at once; more would not stay in the cache.
 COLUMN_BLOCK = 64
 #: Number of entries of a block of columns that is multiplied by S.
 _BLOCK_ENTRIES = 8_000_000
+#: Rows up to which an ill-conditioned system is solved in a pivoted basis, on the host: with more,
+#: that takes longer than what a device gains, and iterative refinement has to suffice.
+BASIS_ROWS = 10_000
+#: Most refinements of the solution of a dense system, and the relative size of the last one.
+_MOST_REFINEMENTS, _ACCURATE = 3, 1e-8
 #: Condition number of I + μM above which its solutions are refined.
 _REFINED = 1e6
 
@@ -112,14 +121,20 @@ def reduce_dense(gram: Operator, S: Operator, labelled: np.ndarray, mu: float) -
         R = _symmetric(columns[labelled])
         return Reduction(mu, R, np.ones(l), 0.0, rhs, lambda coef: columns @ coef[labelled])
     rhs[:, l] = S_ones = S.times_ones()  # zero for an unnormalised Laplacian
-    if mu * twofold.norm_bound(S) * twofold.norm_bound(gram) > ILL_CONDITIONED:
+    ill_conditioned = mu * twofold.norm_bound(S) * twofold.norm_bound(gram) > ILL_CONDITIONED
+    if ill_conditioned and (n <= BASIS_ROWS or not is_on_device(gram.array)):
         return _reduce_ill_conditioned(gram, S, labelled, mu)
-    system = _shifted_product(S, gram.to_array(), mu)
-    factor = lu_factor(system, overwrite_a=True, check_finite=False)
-    solve = partial(lu_solve, factor, check_finite=False)
-    solution = solve(rhs)
-    # One step of iterative refinement: large kernel values cost digits of the factor.
-    solution += solve(rhs - solution - mu * (S @ (gram @ solution)), overwrite_b=True)
+    solve = _dense_solver(gram, S, mu)
+    solution, last = solve(rhs), np.inf
+    # Large kernel values cost digits of the factor, which iterative refinement restores.
+    for _ in range(_MOST_REFINEMENTS):
+        change = solve(rhs - solution - _product(gram, S, mu, solution))
+        size = relative_size(change, solution)
+        if not size < last:
+            break
+        solution, last = solution + change, size
+        if size <= _ACCURATE:  # what is left is of the order of its square
+            break
     values = gram @ solution
     R, t = _symmetric(values[labelled, :l]), 1.0 - mu * (S_ones @ values[:, :l])
     sigma = max(mu * float(solution[:, l].sum()), 0.0)
@@ -133,7 +148,7 @@ def _reduce_ill_conditioned(
 
     The condition of I + μSK can be the power 3/2 of μ‖S‖‖K‖, that of I + μM is μ‖S‖‖K‖.
     """
-    H, pivots = cholesky_basis(np.array(gram.to_array()))
+    H, pivots = cholesky_basis(np.array(on_host(gram.to_array())))
     found = BasisReductions(H, S, labelled).at(mu)
     expansion = partial(expansion_of, H, pivots)
 
@@ -158,16 +173,47 @@ def _intercept(
     return f.hi[labelled, 0], max(squared_norm + mu * smoothness, 0.0)
 
 
-def _shifted_product(S: Operator, K: np.ndarray, mu: float) -> np.ndarray:
-    """Return I + μSK in Fortran order, formed in place by blocks of columns."""
+def _product(gram: Operator, S: Operator, mu: float, V: np.ndarray) -> np.ndarray:
+    """Return μSKV, computed where K is."""
+    return on_host(mu * (S @ (gram @ like(gram.array, V))))
+
+
+def _dense_solver(gram: Operator, S: Operator, mu: float) -> Solve:
+    """Return what solves (I + μSK) X = rhs by a dense factorisation.
+
+    For S = B², an even power, (I + μB²K)⁻¹ = I − μB(I + μBKB)⁻¹BK, whose matrix is symmetric and
+    positive definite: its Cholesky factorisation takes half the operations of an LU.
+    """
+    K, (base, power) = gram.to_array(), S.as_power()
+    if power % 2:
+        return general_solver(_shifted_product(S, K, mu))
+    B = base if power == 2 else PowerOperator(base, power // 2)
+    inverse = None
+    with suppress(LinAlgError):  # by rounding, where K is not quite semi-definite
+        inverse = definite_solver(_shifted_product(B, K, mu, two_sided=True))
+    if inverse is None:
+        return general_solver(_shifted_product(S, K, mu))
+    solve = inverse
+    return lambda rhs: rhs - mu * (B @ solve(B @ (gram @ rhs)))
+
+
+def _shifted_product(S: Operator, K: Any, mu: float, *, two_sided: bool = False) -> Any:
+    """Return I + μSK in Fortran order, or I + μSKS, formed in place by blocks of columns."""
     n = len(K)
-    product = np.empty((n, n), order="F")
+    rows = np.empty_like(K, shape=(n, n))  # of the transpose
+    product = rows.T
 
     def fill(columns: slice) -> None:
         product[:, columns] = S @ K[:, columns]
         product[:, columns] *= mu
 
-    map_blocks(fill, row_blocks(n, COLUMN_BLOCK))
+    def fill_rows(columns: slice) -> None:
+        rows[:, columns] = S @ rows[:, columns]
+
+    at_once = max(1, block_entries(K, n * COLUMN_BLOCK) // n)
+    map_where(K, fill, row_blocks(n, at_once))
+    if two_sided:
+        map_where(K, fill_rows, row_blocks(n, at_once))
     product[np.diag_indices(n)] += 1.0
     return product
 
@@ -276,9 +322,10 @@ def smoothness_in_basis(H: Any, S: Operator) -> np.ndarray:
     """
     n, m = H.shape
     M = np.zeros((m, m), order="F")
+    H = H if S.as_power()[0].matrix is None else to_device(H)
     for columns in row_blocks(m, _columns_at_once(n)):
         image = S @ to_dense(H[:, columns])
-        M[columns.start :, columns] = H[:, columns.start :].T @ image
+        M[columns.start :, columns] = on_host(H[:, columns.start :].T @ image)
     return M
 
 

@@ -42,7 +42,7 @@ def refined(
     solution = solve(rhs)
     change = solve(rhs - solution - product(solution))
     solution += change
-    rate = _relative_size(change, solution)  # by which solutions and corrections are wrong
+    rate = relative_size(change, solution)  # by which solutions and corrections are wrong
     if rate <= _SETTLED:
         return solution, False
     for columns in row_blocks(rhs.shape[1], columns_at_once(n)):
@@ -68,7 +68,7 @@ def _refined_further(
     previous = np.inf
     for _ in range(_REFINEMENTS):
         change = solve(-((product(solution) + solution) + -rhs).hi)
-        size = _relative_size(change, solution)
+        size = relative_size(change, solution)
         if not size < 0.5 * previous:
             break
         solution, rate, previous = solution + change, max(rate, size / previous), size
@@ -77,7 +77,7 @@ def _refined_further(
     return solution
 
 
-def _relative_size(change: np.ndarray, X: np.ndarray) -> float:
+def relative_size(change: np.ndarray, X: np.ndarray) -> float:
     """Return the largest entry of a change relative to that of its column."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     sizes = np.abs(change).max(axis=0, initial=0.0) / np.where(largest > 0, largest, 1.0)

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from ..arrays.blocks import RowBlocks
+from ..arrays.device import active_device
 from ..arrays.duplicates import RowIndex
 from ..arrays.threads import row_blocks
 from ..graphs.anchors import AnchorGraph
@@ -112,7 +113,8 @@ class PrototypeMixture(Predictor):
 
     def values(self, X: Any) -> np.ndarray:
         """Return the mixtures, tile by tile."""
-        return RowBlocks.of(X).map("values", self.of_tile, tile_rows(len(self.coef)))
+        uses_device, tile = self.similarities.uses_device, tile_rows(len(self.coef))
+        return RowBlocks.of(X).map("values", self.of_tile, tile, uses_device=uses_device)
 
     def of_tile(self, X: Any) -> np.ndarray:
         """Return the mixtures of few rows."""
@@ -205,7 +207,7 @@ class NeighborAverage(Predictor):
 
     def _mean(self, X: Any) -> np.ndarray:
         k = min(self.n_neighbors, self.rows.shape[0])
-        if sp.issparse(self.rows):
+        if sp.issparse(self.rows) or active_device() is not None:
             distances, index = nearest_known(self.rows, X, k)
         else:
             search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)

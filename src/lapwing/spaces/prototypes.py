@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.blocks import RowBlocks
+from ..arrays.device import on_host
 from ..kernels.functions import Kernel, PreparedRows, gamma_of_equal_rows
 from .features import CUTOFF, inverse_root
 
@@ -62,6 +63,11 @@ class Similarities:
     def _prepared(self) -> PreparedRows:
         return self.kernel.prepare(self.points)
 
+    @property
+    def uses_device(self) -> bool:
+        """Whether rows may be on a device."""
+        return self.kernel.uses_device
+
     def __call__(self, X: Any) -> np.ndarray:
         """Return H of rows, shape (rows, k). Cost: rows·k·d operations."""
         return self._divided(X, lambda H: H)
@@ -92,7 +98,7 @@ class Similarities:
 
         ``total`` are the sums of the rows, the offset included.
         """
-        far = total <= 0 if self.offset > 0 else total < _SMALLEST_TOTAL
+        far = on_host(total <= 0 if self.offset > 0 else total < _SMALLEST_TOTAL)
         if far.any() and not self.kernel.is_radial:
             advice = "use kernel='rbf', or another kernel without negative values"
             if self.offset == 0:
@@ -134,12 +140,15 @@ class LowRankGraph:
     @classmethod
     def build(cls, rows: RowBlocks, similarities: Similarities) -> LowRankGraph:
         """Return the graph of these rows. Cost: one pass over them, n·m·d operations."""
-        m = len(similarities.points)
+        m, uses_device = len(similarities.points), similarities.uses_device
+
+        def start() -> list[np.ndarray]:
+            return [np.zeros(m)]
 
         def add(sums: list[np.ndarray], X: Any) -> None:
             sums[0] += similarities.raw(X).sum(axis=0)
 
-        [total] = rows.sum("degrees", lambda: [np.zeros(m)], add, tile_rows(m))
+        [total] = rows.sum("degrees", start, add, tile_rows(m), uses_device=uses_device)
         root = inverse_root(similarities.raw(similarities.points))
         half = root.T @ total
         return cls(similarities, root, root @ half, float(half @ half))
@@ -230,7 +239,8 @@ def smoothness_at_points(
         E *= np.sqrt(degrees)[:, None]
         sums[0] += E.T @ E
 
-    weighted, products, gram = rows.sum("smoothness", start, add, tile_rows(m + k))
+    tile = tile_rows(m + k)
+    weighted, products, gram = rows.sum("smoothness", start, add, tile, uses_device=V.uses_device)
     M = products @ graph.root
     return weighted, M @ M.T, gram
 
