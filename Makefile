@@ -34,7 +34,7 @@ demo: $(VENV)/.stamp-demo  ## Install the package and run the demonstration
 test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes to pytest)
 	$(SINGLE) $(BIN)/python $(PYTEST) $(ARGS)
 
-gpu-test: $(VENV)/.stamp-dev  ## Run the tests of devices on a GPU, with torch of your own (DEVICE=cuda)
+gpu-test: $(VENV)/.stamp-gpu  ## Install torch and run the tests of devices on a GPU (DEVICE=cuda)
 	LAPWING_TEST_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/arrays/test_device.py tests/contract/test_device.py $(ARGS)
 	LAPWING_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/contract $(ARGS)
 
@@ -111,6 +111,10 @@ $(VENV)/.stamp-venv $(OLDEST)/.stamp-venv $(NEWEST)/.stamp-venv:
 $(VENV)/.stamp-demo: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	$(PIP) -e ".[plot,tables]"
 	@touch $@
+
+$(VENV)/.stamp-gpu: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
+	$(PIP) -e ".[dev,gpu]"
+	@touch $@ $(VENV)/.stamp-dev $(VENV)/.stamp-demo
 
 # dev contains plot and tables, so that the demo needs nothing else afterwards.
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
