@@ -16,6 +16,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from . import device_functions as device_functions
 from .device_arrays import DeviceArray, own_errors, release_memory, tensor_of, torch_module
 from .device_sparse import release_sparse
 from .memory import memory_budget

@@ -106,7 +106,7 @@ class DeviceArray(NDArrayOperatorsMixin):
             args = [x.double() if getattr(x, "dtype", 0) == single else x for x in args]
         with own_errors():
             if out is None:
-                return _wrapped(_UFUNCS[ufunc.__name__](*args))
+                return wrapped(_UFUNCS[ufunc.__name__](*args))
             if not isinstance(out, DeviceArray):
                 raise TypeError("the results of an array on a device do not fit into host memory")
             if where is not True:
@@ -119,7 +119,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         return out
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        answer = _FUNCTIONS.get(func)
+        answer = FUNCTIONS.get(func)
         if answer is None:
             return NotImplemented
         with own_errors():
@@ -178,7 +178,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
         """Return the entries in another type."""
         with own_errors():
-            return DeviceArray(self.tensor.to(_dtype(dtype), copy=copy))
+            return DeviceArray(self.tensor.to(torch_dtype(dtype), copy=copy))
 
     def copy(self, order: str = "C") -> DeviceArray:
         """Return a copy, in the order of rows whatever is asked for."""
@@ -195,7 +195,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
         """Return sums."""
-        kind = {} if dtype is None else {"dtype": _dtype(dtype)}
+        kind = {} if dtype is None else {"dtype": torch_dtype(dtype)}
         axis = tuple(range(self.ndim)) if axis is None else axis
         return DeviceArray(self.tensor.sum(dim=axis, keepdim=keepdims, **kind))
 
@@ -252,7 +252,8 @@ def _is_double(value: Any) -> bool:
     )
 
 
-def _wrapped(found: Any) -> Any:
+def wrapped(found: Any) -> Any:
+    """Return tensors, one or a tuple of them, as arrays."""
     return tuple(map(DeviceArray, found)) if isinstance(found, tuple) else DeviceArray(found)
 
 
@@ -264,7 +265,8 @@ def _key(key: Any, device: Any) -> Any:
     return operand(key, device)
 
 
-def _dtype(dtype: Any) -> Any:
+def torch_dtype(dtype: Any) -> Any:
+    """Return the type of torch for one of NumPy."""
     return getattr(torch_module(), np.dtype(dtype).name)
 
 
@@ -375,105 +377,5 @@ _IN_PLACE: dict[str, Callable[..., Any]] = {
     "minimum": lambda a, b: a.clamp_(max=b),
 }
 
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-
-
-def _answers(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register what answers functions of NumPy."""
-
-    def register(answer: Callable[..., Any]) -> Callable[..., Any]:
-        _FUNCTIONS.update(dict.fromkeys(functions, answer))
-        return answer
-
-    return register
-
-
-@_answers(np.zeros_like)
-def _zeros_like(a: DeviceArray, dtype: Any = None, *, shape: Any = None) -> DeviceArray:
-    found = _empty_like(a, dtype, shape=shape)
-    found.tensor.zero_()
-    return found
-
-
-@_answers(np.empty_like)
-def _empty_like(a: DeviceArray, dtype: Any = None, *, shape: Any = None) -> DeviceArray:
-    shape = a.shape if shape is None else shape
-    kind = a.tensor.dtype if dtype is None else _dtype(dtype)
-    return DeviceArray(torch_module().empty(shape, dtype=kind, device=a.tensor.device))
-
-
-@_answers(np.ones_like)
-def _ones_like(a: DeviceArray) -> DeviceArray:
-    return DeviceArray(torch_module().ones_like(a.tensor))
-
-
-@_answers(np.where)
-def _where(condition: DeviceArray, a: Any, b: Any) -> DeviceArray:
-    device = next(x.tensor.device for x in (condition, a, b) if isinstance(x, DeviceArray))
-    return DeviceArray(torch_module().where(*(operand(x, device) for x in (condition, a, b))))
-
-
-@_answers(np.concatenate)
-def _concatenate(parts: Any, axis: int = 0) -> DeviceArray:
-    device = next(x.tensor.device for x in parts if isinstance(x, DeviceArray))
-    return DeviceArray(torch_module().cat([operand(x, device) for x in parts], dim=axis))
-
-
-@_answers(np.vstack)
-def _vstack(parts: Any) -> DeviceArray:
-    return _concatenate(parts, axis=0)
-
-
-@_answers(np.hstack)
-def _hstack(parts: Any) -> DeviceArray:
-    return _concatenate(parts, axis=1)
-
-
-@_answers(np.hsplit)
-def _hsplit(a: DeviceArray, n: int) -> list[DeviceArray]:
-    return [DeviceArray(part) for part in a.tensor.chunk(n, dim=1)]
-
-
-@_answers(np.einsum)
-def _einsum(subscripts: str, *operands: Any) -> DeviceArray:
-    device = next(x.tensor.device for x in operands if isinstance(x, DeviceArray))
-    tensors = [operand(x, device) for x in operands]
-    if subscripts in ("ij,ij->i", "ij,ij->j"):  # without forming a batch of small products
-        return DeviceArray((tensors[0] * tensors[1]).sum(dim=1 if subscripts[-1] == "i" else 0))
-    return DeviceArray(torch_module().einsum(subscripts, *tensors))
-
-
-@_answers(np.fill_diagonal)
-def _fill_diagonal(a: DeviceArray, value: float) -> None:
-    a.tensor.fill_diagonal_(value)
-
-
-@_answers(np.take_along_axis)
-def _take_along_axis(a: DeviceArray, index: DeviceArray, axis: int) -> DeviceArray:
-    return DeviceArray(a.tensor.gather(axis, index.tensor))
-
-
-@_answers(np.flatnonzero)
-def _flatnonzero(a: DeviceArray) -> np.ndarray:
-    """Return indices on the host, since they are few."""
-    return a.tensor.reshape(-1).nonzero()[:, 0].cpu().numpy()
-
-
-@_answers(np.linalg.norm)
-def _norm(a: DeviceArray, axis: int | None = None) -> DeviceArray:
-    return DeviceArray(torch_module().linalg.vector_norm(a.tensor, dim=axis))
-
-
-@_answers(np.linalg.qr)
-def _qr(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    return _wrapped(tuple(torch_module().linalg.qr(a.tensor)))
-
-
-@_answers(np.linalg.eigh)
-def _eigh(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    return _wrapped(tuple(torch_module().linalg.eigh(a.tensor)))
-
-
-@_answers(np.shape)
-def _shape(a: DeviceArray) -> tuple[int, ...]:
-    return a.shape
+#: Answers to NumPy's other functions, which `device_functions` gives.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
