@@ -176,7 +176,7 @@ def clusters(options, n):
 
 
 def some_labels(truth, each):
-    """Return the labels of so many random rows per class, and -1."""
+    """Return the labels of some random rows per class, and -1 for the others."""
     rng, y = np.random.default_rng(0), np.full(len(truth), -1)
     for code in np.unique(truth):
         y[rng.choice(np.flatnonzero(truth == code), each, replace=False)] = code

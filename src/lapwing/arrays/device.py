@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, Token
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -94,8 +94,14 @@ def active_device() -> str | None:
     name = _within.get()
     name = _default if name is None else name
     if name is None:
-        name = _checked(os.environ.get("LAPWING_DEVICE", "").strip() or None)
+        name = _of_environment(os.environ.get("LAPWING_DEVICE", "").strip())
     return name or None
+
+
+@cache
+def _of_environment(name: str) -> str:
+    """Return `_checked`, which waits for the device, once per name."""
+    return _checked(name or None)
 
 
 def _checked(name: str | None) -> str:
@@ -105,12 +111,12 @@ def _checked(name: str | None) -> str:
     try:
         torch = torch_module()
         device = torch.device(name)
-        torch_module().zeros(1, dtype=torch.float64, device=device).cpu().item()
+        torch.zeros(1, dtype=torch.float64, device=device).cpu().item()
     except ImportError as error:
         raise ImportError(
             f'the device {name!r} needs torch: pip install "lapwing[gpu]", or use_device(None)'
         ) from error
-    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, TypeError, AssertionError) as error:
         reason = str(error).partition(":")[0].splitlines()[0]
         raise ValueError(
             f"the device {name!r} cannot be used ({reason}): name a device of torch with double "
@@ -174,7 +180,7 @@ def on_host(X: Any) -> Any:
 
 
 def block_entries(X: Any, on_host: int) -> int:
-    """Return how many numbers to compute at a time where X is: so many on the host.
+    """Return how many numbers to compute at a time where X is, given that of the host.
 
     A host has caches to stay in, and a device has many cores to keep busy.
     """
