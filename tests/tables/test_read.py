@@ -263,9 +263,10 @@ def test_memory_of_texts_is_what_they_take(length):
 def test_wide_files_and_long_cells(tmp_path):
     """Cells and lines may be longer than the limit of the csv module, which stays as it was."""
     limit = csv.field_size_limit()
-    width = 30_000
-    names = [f"column_number_{i}" for i in range(width)]
-    line = ",".join(["1.25"] * width)
+    width = 3000
+    names = [f"column_number_{i:040}" for i in range(width)]
+    line = ",".join([f"1.25{'0' * 40}"] * width)
+    assert len(line) > limit
     table = read_table(write(tmp_path / "wide.csv", f"{','.join(names)}\n{line}\n{line}\n"))
     assert (table.n_rows, list(table.columns)) == (2, names)
     assert all((column == 1.25).all() for column in table.columns.values())

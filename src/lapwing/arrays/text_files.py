@@ -12,9 +12,10 @@ import csv
 import io
 import itertools
 import threading
+import time
 import weakref
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,10 @@ _SAMPLE_LINES, _SAMPLE_BYTES = 500, 1 << 20
 _CSV_LOCK = threading.Lock()
 #: Files that are being read, which end before the process does: see `TextSource`.
 _READING: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
+#: Seconds in which a thread that has given up its file has left Python, on a busy machine as well,
+#: and when a file was last given up before its end.
+_LEAVING = 0.5
+_given_up = -_LEAVING
 
 
 class LongRowError(ValueError):
@@ -119,7 +124,7 @@ class TextFile:
                 include_columns=list(columns) or self.names[:1],  # none would mean all
             ),
         )
-        with TextSource(self.path, self.encoding) as source:
+        with _noted_if_given_up(), TextSource(self.path, self.encoding) as source:
             try:
                 for batch in arrow_csv.open_csv(pa.PythonFile(source.handle(), "r"), *options):
                     skipped = min(n_skipped, batch.num_rows)
@@ -187,11 +192,27 @@ class TextFile:
         raise IndexError(f"{self.path.name} has no row {row}")
 
 
+@contextmanager
+def _noted_if_given_up() -> Iterator[None]:
+    """Note the time if reading ends before the file does."""
+    global _given_up
+    try:
+        yield
+    except BaseException:
+        _given_up = time.monotonic()
+        raise
+
+
 @atexit.register
 def _stop_reading() -> None:
+    global _given_up
     for batches in list(_READING):
-        with suppress(ValueError):  # another thread is at it
+        try:
             batches.close()
+        except ValueError:  # another thread is at it
+            _given_up = time.monotonic()
+    # A thread of pyarrow that is still in Python when that ends would abort the process.
+    time.sleep(max(0.0, _given_up + _LEAVING - time.monotonic()))
 
 
 def open_text_file(path: Path, encoding: str = "utf-8", longest_row: int = LONGEST_ROW) -> TextFile:

@@ -72,11 +72,10 @@ def map_blocks(function: Callable[[Item], Result], items: Iterable[Item]) -> lis
     [4, 4, 2]
     """
     items = list(items)
-    width = min(n_threads(), len(items))
-    if width <= 1 or getattr(_worker, "active", False):
+    if min(n_threads(), len(items)) <= 1 or getattr(_worker, "active", False):
         return [function(item) for item in items]
     with single_threaded_blas():
-        pool = _pool(width)
+        pool = _pool()
         # What holds for the calling thread, such as the device, holds for its blocks.
         futures = [pool.submit(copy_context().run, function, item) for item in items]
         try:
@@ -87,16 +86,16 @@ def map_blocks(function: Callable[[Item], Result], items: Iterable[Item]) -> lis
             wait(futures)
 
 
-def _pool(width: int) -> ThreadPoolExecutor:
+def _pool() -> ThreadPoolExecutor:
     """Return the pool of the calling thread, which is kept for further calls.
 
     Starting threads takes as long as a small product. Threads do not survive a fork, so that every
     process has its own pool.
     """
-    key = os.getpid(), width
+    key = os.getpid(), n_threads()
     if getattr(_caller, "key", None) != key:
         _caller.pool = ThreadPoolExecutor(
-            width, thread_name_prefix="lapwing", initializer=_mark_worker
+            n_threads(), thread_name_prefix="lapwing", initializer=_mark_worker
         )
         _caller.key = key
     return _caller.pool
@@ -107,9 +106,13 @@ def _mark_worker() -> None:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, much longer than setting their limit.
-    return ThreadpoolController()
+def _libraries(user_api: str) -> ThreadpoolController:
+    """Return the loaded libraries of one interface, "blas" or "openmp".
+
+    The end of a limit restores all libraries of its controller, also those that it has not limited.
+    """
+    # Finding the libraries takes milliseconds, much longer than setting their limit.
+    return ThreadpoolController().select(user_api=user_api)
 
 
 @contextmanager
@@ -121,7 +124,8 @@ def single_threaded_blas() -> Iterator[None]:
     global _limit, _limited
     with _limit_lock:
         if _limited == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            with _any_thread_may_limit():
+                _limit = _libraries("blas").limit(limits=1)
         _limited += 1
     try:
         yield
@@ -129,7 +133,28 @@ def single_threaded_blas() -> Iterator[None]:
         with _limit_lock:
             _limited -= 1
             if _limited == 0:
-                _limit.restore_original_limits()
+                with _any_thread_may_limit():
+                    _limit.restore_original_limits()
+
+
+@contextmanager
+def _any_thread_may_limit() -> Iterator[None]:
+    """Let the calling thread set the limit of BLAS, and afterwards any other one.
+
+    Since threadpoolctl 3.8, the first thread that limits OpenBLAS is the only one that can, and
+    calls of others do nothing. Here one thread may set the limit and another one restore it.
+    """
+    _forget_controlling_thread()
+    try:
+        yield
+    finally:
+        _forget_controlling_thread()
+
+
+def _forget_controlling_thread() -> None:
+    for library in _libraries("blas").lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @contextmanager
@@ -139,7 +164,7 @@ def one_thread() -> Iterator[None]:
     _worker.active = True
     try:
         # The limit of OpenMP, which scikit-learn uses, is that of the calling thread.
-        with single_threaded_blas(), _controller().limit(limits=1, user_api="openmp"):
+        with single_threaded_blas(), _libraries("openmp").limit(limits=1):
             yield
     finally:
         _worker.active = before
