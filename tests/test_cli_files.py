@@ -15,8 +15,9 @@ import pytest
 import lapwing
 from lapwing.cli import main
 from lapwing.cli.fit import _held_out_recall
-from lapwing.cli.output import check_out, safe_csv, text_table
+from lapwing.cli.output import check_out, text_table
 from lapwing.tables import read_table
+from lapwing.tables.write import safe_csv
 
 CLASSES = ("=1+1", "-left")
 IDS = ("=cmd|' /C calc'!A0", "+1-555", "-7", "@sum(a)", "-1.5e3", "plain")

@@ -125,6 +125,26 @@ def test_blocks_give_the_same_model(rows, tmp_path, capsys, in_blocks, target):
         rtol=1e-6,
         atol=1e-6,
     )
+    assert_same_suggestions(capsys, tmp_path, target)
+
+
+def assert_same_suggestions(capsys, tmp_path, target):
+    """Of the models m and b; and their reports are about all rows."""
+    found = []
+    for name in "mb":
+        code, out, err = run(capsys, "suggest", tmp_path / name, "--n", 8, "--json")
+        assert (code, err) == (0, "")
+        found.append(json.loads(out)["rows"])
+        page = tmp_path / f"{name}.html"
+        assert run(capsys, "report", tmp_path / name, "--out", page)[0] == 0
+        assert f"{N} rows, {N_LABELLED} of them labelled" in page.read_text(encoding="utf-8")
+    assert [row["row"] for row in found[0]] == [row["row"] for row in found[1]]
+    for first, second in zip(*found, strict=True):
+        assert first["id"] == second["id"] == f"r{first['row'] - 1}"
+        if target == "label":
+            assert first["prediction"] == second["prediction"]
+        else:
+            assert first["prediction"] == pytest.approx(second["prediction"], abs=1e-6)
 
 
 def test_a_sample_is_the_same_in_memory(tmp_path, capsys, in_blocks, monkeypatch):
@@ -189,26 +209,6 @@ def test_stages_are_printed_once(rows, tmp_path, capsys, in_blocks):
 # ---------------------------------------------------------------- models of rows in blocks
 
 
-@pytest.mark.parametrize("target", ["label", "amount"])
-def test_suggestions_and_report(rows, tmp_path, capsys, in_blocks, target):
-    both_ways(capsys, in_blocks, rows, tmp_path, target=target)
-    found = []
-    for name in "mb":
-        code, out, err = run(capsys, "suggest", tmp_path / name, "--n", 8, "--json")
-        assert (code, err) == (0, "")
-        found.append(json.loads(out)["rows"])
-        page = tmp_path / f"{name}.html"
-        assert run(capsys, "report", tmp_path / name, "--out", page)[0] == 0
-        assert f"{N} rows, {N_LABELLED} of them labelled" in page.read_text(encoding="utf-8")
-    assert [row["row"] for row in found[0]] == [row["row"] for row in found[1]]
-    for first, second in zip(*found, strict=True):
-        assert first["id"] == second["id"] == f"r{first['row'] - 1}"
-        if target == "label":
-            assert first["prediction"] == second["prediction"]
-        else:
-            assert first["prediction"] == pytest.approx(second["prediction"], abs=1e-6)
-
-
 def test_pages_and_suggestions_of_a_sample(tmp_path, capsys, in_blocks, monkeypatch):
     """Rows have their numbers among all rows, also without a column of names."""
     monkeypatch.setattr(limits, "MOST_ROWS", 300)
@@ -251,7 +251,9 @@ def cluster():
         yield cluster
 
 
-@pytest.mark.parametrize("target", ["label", "amount"])
+@pytest.mark.parametrize(
+    ("rows", "target"), [("parquet", "label"), ("csv", "amount")], indirect=["rows"]
+)
 def test_workers_give_the_same_model(rows, cluster, tmp_path, capsys, target, monkeypatch):
     """Those of a running scheduler, which is not closed."""
     monkeypatch.setattr(training, "_BLOCK_ENTRIES", 8_000)

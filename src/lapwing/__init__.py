@@ -22,6 +22,7 @@ from .estimators import (
     PVMRegressor,
 )
 from .graphs import KNNGraph
+from .labelling.notebook import label
 from .model_selection import (
     LabeledKFold,
     LapRLSClassifierCV,
@@ -62,6 +63,7 @@ __all__ = [
     "PVMRegressor",
     "SemiSupervisedClassifier",
     "SemiSupervisedRegressor",
+    "label",
     "labeled_scorer",
     "load",
     "save",

@@ -37,8 +37,22 @@ os.dup2(held[0], 3)
 os.dup2(held[1], 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-KEYS = {"Enter": 13, "Escape": 27, " ": 32, "Tab": 9, "ArrowLeft": 37, "ArrowRight": 39}
-
+KEYS = {
+    "Backspace": 8,
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+    " ": 32,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "+": 187,
+    "?": 191,
+}
+MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+#: What the browser says of a promise of a page that has been left.
+LEFT = ("Inspected target navigated", "Execution context was destroyed", "Cannot find context")
 
 #: Begins the reason of every test that is skipped for want of a browser; `conftest` counts them.
 NO_BROWSER = "no browser to open the page in"
@@ -72,12 +86,15 @@ class Browser:
     ----------
     errors : list of str
         Errors on the console of the page, and exceptions that nothing caught.
+    requests : list of str
+        Addresses that pages have asked for.
     """
 
     def __init__(self, folder: Path, seconds: float = 60.0) -> None:
         program = find_browser()
         self.seconds = seconds
         self.errors: list[str] = []
+        self.requests: list[str] = []
         self._count, self._rest, self._seen = 0, b"", []
         from_us, self._write = os.pipe()
         self._read, to_us = os.pipe()
@@ -94,15 +111,11 @@ class Browser:
         os.close(from_us)
         os.close(to_us)
         self._session = None
+        self._tab = ""
 
     def __enter__(self) -> Self:
         try:
-            target = self.call("Target.createTarget", url="about:blank")["targetId"]
-            attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-            self._session = attached["sessionId"]
-            for domain in ("Page", "Runtime", "Log"):
-                self.call(f"{domain}.enable")
-            self.resize(1200, 900)
+            self.new_tab()
         except BaseException:
             self.close()
             raise
@@ -118,6 +131,64 @@ class Browser:
         self._seen.clear()
         self.call("Page.navigate", url=address)
         self._wait(lambda message: message.get("method") == "Page.loadEventFired")
+
+    def new_tab(self) -> tuple[str, str]:
+        """Open an empty tab, which then is the present one, and return it."""
+        self._session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._tab, self._session = target, attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.resize(1200, 900)
+        return self.tab
+
+    @property
+    def tab(self) -> tuple[str, str]:
+        """The present tab."""
+        return self._tab, self._session or ""
+
+    def show_tab(self, tab: tuple[str, str]) -> None:
+        """Make a tab the present one, in front of the others."""
+        self._tab, self._session = tab
+        self.call("Page.bringToFront")
+
+    def close_tab(self) -> None:
+        """Close the present tab; another one must be shown then."""
+        target, self._session = self._tab, None
+        self.call("Target.closeTarget", targetId=target)
+
+    def reload(self) -> None:
+        """Load the page again and wait until it is there."""
+        self._seen.clear()
+        self.call("Page.reload")
+        self._wait(lambda message: message.get("method") == "Page.loadEventFired")
+
+    def until(self, expression: str) -> Any:
+        """Wait until a JavaScript expression is true, and return its value.
+
+        An exception in it fails at once, except where the page is being left for another one.
+        """
+        end = time.monotonic() + self.seconds / 2
+        while time.monotonic() < end:
+            try:
+                return self.read(
+                    f"""new Promise((found, failed) => {{
+                      const end = performance.now() + {1000 * (end - time.monotonic())};
+                      const check = () => {{
+                        let value;
+                        try {{ value = {expression}; }} catch (error) {{ return failed(error); }}
+                        if (value) found(value);
+                        else if (performance.now() < end) setTimeout(check, 5);
+                        else failed(new Error("it did not become true"));
+                      }};
+                      check();
+                    }})"""
+                )
+            except RuntimeError as error:
+                if not any(words in str(error) for words in LEFT):
+                    raise
+        raise TimeoutError(f"{expression} did not become true within {self.seconds / 2:.0f} s")
 
     def read(self, expression: str) -> Any:
         """Return the value of a JavaScript expression, or of what it promises."""
@@ -150,26 +221,58 @@ class Browser:
         """Move the mouse to a place of the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def press(self, key: str) -> None:
-        """Press a key and let it go."""
-        code = KEYS.get(key, ord(key.upper()[0]))
-        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        self.call(
-            "Input.dispatchKeyEvent",
-            type="keyDown",
-            key=key,
-            windowsVirtualKeyCode=code,
-            **({"text": text} if text else {}),
-        )
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+    def press(self, key: str, *modifiers: str, repeats: int = 0) -> None:
+        """Press a key and let it go; while it is held down it repeats itself so many times.
 
-    def resize(self, width: int, height: int) -> None:
-        """Set the size of the window."""
+        The modifiers are "Alt", "Control", "Meta" and "Shift".
+        """
+        held = sum(MODIFIERS[name] for name in modifiers)
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        if held & ~MODIFIERS["Shift"]:
+            text = ""  # a shortcut, which types nothing
+        name = {" ": "Space"}.get(key, key)
+        if key.isdecimal() or (key.isascii() and key.isalpha() and len(key) == 1):
+            name = ("Digit" if key.isdecimal() else "Key") + key.upper()
+        event = {
+            "key": key,
+            "code": name if len(name) > 1 else "",
+            "modifiers": held,
+            "windowsVirtualKeyCode": KEYS.get(key, ord(key.upper()[0])),
+        }
+        typed = {"text": text} if text else {}
+        for i in range(repeats + 1):
+            down = {**event, **typed, "type": "keyDown" if text else "rawKeyDown"}
+            self.call("Input.dispatchKeyEvent", **down, autoRepeat=i > 0)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+
+    def type(self, text: str) -> None:
+        """Press the keys of a text, one after the other."""
+        for key in text:
+            self.press(key)
+
+    def save_downloads(self, folder: Path) -> None:
+        """Let pages save files in a folder."""
+        session, self._session = self._session, None  # it is a setting of the whole browser
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self._session = session
+
+    def offline(self, is_offline: bool) -> None:
+        """Cut the connection of the page to its server, or restore it."""
+        self.call(
+            "Network.emulateNetworkConditions",
+            offline=is_offline,
+            latency=0,
+            downloadThroughput=-1,
+            uploadThroughput=-1,
+        )
+
+    def resize(self, width: int, height: int, scale: float = 1.0) -> None:
+        """Set the size of the window, and how many points of a picture a pixel of it has."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
-            deviceScaleFactor=1,
+            deviceScaleFactor=scale,
             mobile=False,
         )
 
@@ -178,9 +281,9 @@ class Browser:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
 
-    def picture(self, path: Path) -> None:
-        """Write the whole page as a PNG file."""
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    def picture(self, path: Path, *, whole: bool = True) -> None:
+        """Write the whole page as a PNG file, or what the window shows of it."""
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     # ---- the protocol
@@ -228,11 +331,16 @@ class Browser:
                 self._keep(json.loads(text))
 
     def _keep(self, message: dict[str, Any]) -> None:
-        self._seen.append(message)
         method, parameters = message.get("method"), message.get("params", {})
-        if method == "Runtime.exceptionThrown":
+        if "id" in message or method == "Page.loadEventFired":
+            self._seen.append(message)
+        if method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
             self.errors.append(str(parameters["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "assert"):
             self.errors.append(str(parameters["args"]))
         elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
-            self.errors.append(parameters["entry"]["text"])
+            entry = parameters["entry"]  # the icon is what the browser asks for by itself
+            if not entry.get("url", "").endswith("/favicon.ico"):
+                self.errors.append(f"{entry['text']} {entry.get('url', '')}".rstrip())

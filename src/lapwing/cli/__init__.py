@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import __version__
-from . import demo, fit, predict, report, suggest
+from . import demo, fit, label, predict, report, suggest
 from .output import print_json
 
 __all__ = ["main"]
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lapwing {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for command in (fit, predict, suggest, report, demo):
+    for command in (label, fit, predict, suggest, report, demo):
         command.add_command(commands)
     return parser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .output import csv_text
+from ..tables.write import csv_text
 
 N_ROWS, N_LABELLED = 400, 20
 #: Class, usual channel, mean minutes of waiting and mean amount.

@@ -16,8 +16,10 @@ import numpy as np
 from ..arrays.archive import plain
 from ..arrays.cluster import dask_cluster
 from ..auto import SemiSupervisedClassifier, SemiSupervisedRegressor, view_rows
+from ..tables.write import csv_text
+from .models import table_facts
 from .options import add_json, add_reading, class_shares, names, whole_number
-from .output import check_out, csv_text, print_json
+from .output import check_out, print_json
 from .passes import PassProgress
 from .terminal import Show, print_summary, progress
 from .training import TrainingRows, is_distributed, read_training_rows
@@ -108,18 +110,15 @@ def run(arguments: argparse.Namespace) -> int:
         data = read_training_rows(arguments, passes)
         model, messages = fit_model(data, arguments, passes.stage)
         names = row_names(data, model)
-    extra = {
-        "encoder": data.encoder.to_dict(),
-        "target": data.encoder.target,
-        "id": data.encoder.id,
-        "ids": names,
-        "source": data.source,
-        "task": data.task.name,
-        "rows": data.n_rows,
-        "labelled": len(data.known),
-        "command": command_line(arguments),
-    }
-    model.save(arguments.out, extra=extra)
+    facts = table_facts(
+        data.encoder,
+        ids=names,
+        source=data.source,
+        task=data.task.name,
+        rows=data.n_rows,
+        labelled=len(data.known),
+    )
+    model.save(arguments.out, extra={**facts, "command": command_line(arguments)})
     result = {
         "command": "fit",
         "model": str(arguments.out),
@@ -204,7 +203,7 @@ def command_line(arguments: argparse.Namespace) -> str:
 
 def _notes(data: TrainingRows, names: list[str] | None, decimal: str | None) -> list[str]:
     """Return what the user should know about the table."""
-    notes = list(data.encoder.notes)
+    notes = [*data.notes, *data.encoder.notes]
     if data.decimal != decimal:
         notes.append("commas are read as decimal marks: pass --decimal . if points are")
     if len(data.known) == data.n_rows:

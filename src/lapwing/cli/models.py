@@ -37,6 +37,28 @@ class TableModel:
     n_labelled: int
 
 
+def table_facts(
+    encoder: TableEncoder,
+    *,
+    ids: list[str] | None,
+    source: str,
+    task: str,
+    rows: int,
+    labelled: int,
+) -> dict[str, Any]:
+    """Return what is stored with a model, so that `load_table_model` knows its table."""
+    return {
+        "encoder": encoder.to_dict(),
+        "target": encoder.target,
+        "id": encoder.id,
+        "ids": ids,
+        "source": source,
+        "task": task,
+        "rows": rows,
+        "labelled": labelled,
+    }
+
+
 def load_table_model(path: Path) -> TableModel:
     """Read a model file of `lapwing fit`.
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..arrays.atomic import atomic_file
-from .output import safe_csv_lines
+from ..tables.write import safe_csv_lines
 
 #: Called with the names of rows and the columns of their predictions.
 Write = Callable[[Sequence[str], Sequence[Any]], None]

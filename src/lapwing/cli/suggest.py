@@ -11,9 +11,10 @@ from sklearn.base import is_classifier
 from ..arrays.archive import plain
 from ..arrays.atomic import write_text
 from ..auto import view_rows
+from ..tables.write import safe_csv
 from .models import TableModel, load_table_model
 from .options import add_json, whole_number
-from .output import check_out, print_json, safe_csv, text_table
+from .output import check_out, print_json, text_table
 
 
 def add_command(commands: Any) -> None:

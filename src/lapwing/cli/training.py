@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..tables import (
     open_table,
     read_table,
 )
+from .completed import refuse_completed, without_predictions
 from .passes import PassProgress
 
 #: Whole numbers are quantities if more than _MANY_VALUES of them differ, or if more than
@@ -79,6 +80,8 @@ class TrainingRows:
         rows of blocks if it is called with their indices, ascending.
     in_blocks : bool
         Whether the rows are in blocks.
+    notes : list of str
+        What the user should know about the table, beside what the encoder notes.
     """
 
     source: str
@@ -91,6 +94,7 @@ class TrainingRows:
     y: np.ndarray | None
     names: Callable[[np.ndarray | None], list[str]]
     in_blocks: bool = False
+    notes: list[str] = field(default_factory=list)
 
 
 def read_training_rows(arguments: argparse.Namespace, passes: PassProgress) -> TrainingRows:
@@ -109,6 +113,7 @@ def read_training_rows(arguments: argparse.Namespace, passes: PassProgress) -> T
         reader = open_table(arguments.data, **reading)
         n, size = reader.expected_size()
         if is_distributed(arguments) or _is_large(n, size, memory_budget(arguments.memory_limit)):
+            refuse_completed(reader.files.name, reader.columns, arguments.target)
             passes.n_rows = n
             return _rows_in_blocks(arguments, reader, passes)
     elif is_distributed(arguments):
@@ -146,6 +151,7 @@ def _encoder(table: Table | TableReader, arguments: argparse.Namespace) -> Table
 
 
 def _rows_at_once(arguments: argparse.Namespace, table: Table) -> TrainingRows:
+    table, notes = without_predictions(table, arguments.target)
     encoder = _encoder(table, arguments)
     labels = encoder.target_of(table)
     known = [label for label in labels if label is not None]
@@ -155,7 +161,9 @@ def _rows_at_once(arguments: argparse.Namespace, table: Table) -> TrainingRows:
         return encoder.ids_of(table)
 
     X, source = encoder.transform(table), table.source
-    return TrainingRows(source, table.n_rows, encoder, known, task, table.decimal, X, labels, names)
+    return TrainingRows(
+        source, table.n_rows, encoder, known, task, table.decimal, X, labels, names, notes=notes
+    )
 
 
 def _rows_in_blocks(

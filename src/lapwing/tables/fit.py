@@ -203,9 +203,8 @@ def _infer_columns(
     columns = [column for column, _ in inferred if column is not None]
     notes = [note for _, note in inferred if note is not None]
     if not columns:
-        raise ValueError(
-            f"no column of {source} is left to learn from: add features. {'; '.join(notes)}"
-        )
+        why = f" ({'; '.join(notes)})" if notes else ""
+        raise ValueError(f"no column of {source} is left to learn from{why}: add features")
     numbers = [column for column in columns if isinstance(column, NumberColumn)]
     if len(numbers) == len(columns):
         return [replace(column, mean=0.0, scale=1.0) for column in numbers], notes
