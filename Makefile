@@ -35,8 +35,7 @@ test: $(VENV)/.stamp-dev  ## Run the whole test suite (ARGS="-k graph -x" goes t
 	$(SINGLE) $(BIN)/python $(PYTEST) $(ARGS)
 
 gpu-test: $(VENV)/.stamp-gpu  ## Install torch and run the tests of devices on a GPU (DEVICE=cuda)
-	LAPWING_TEST_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/arrays/test_device.py tests/contract/test_device.py $(ARGS)
-	LAPWING_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/contract $(ARGS)
+	LAPWING_TEST_DEVICE=$(DEVICE) $(BIN)/python $(PYTEST) tests/arrays/test_device.py tests/contract $(ARGS)
 
 test-oldest: $(OLDEST)/.stamp-dev  ## Run the suite with the lowest versions of pyproject.toml
 	$(SINGLE) $(OLDEST)/bin/python $(PYTEST) $(ARGS)

@@ -10,6 +10,8 @@ pytest.register_assert_rewrite("helpers")
 
 ROOT = Path(__file__).resolve().parents[1]
 
+os.environ.pop("LAPWING_DEVICE", None)  # tests choose their device: `helpers.device`
+
 # The same examples on every run and every machine, and no clock: a busy machine is no bug.
 # Look for new counter-examples with HYPOTHESIS_PROFILE=default.
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -24,8 +26,9 @@ def pytest_terminal_summary(terminalreporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     if any(NO_TORCH in str(report.longrepr) for report in skipped):
         terminalreporter.write_line(
-            "Tests of devices SKIPPED: torch is not installed. They run with any version of it, "
-            "without a GPU as well: `pip install torch` (see CONTRIBUTING.md, Tests).",
+            "Tests of devices SKIPPED, and the contract suite ran on the host only: torch is not "
+            "installed. Any version of it will do, without a GPU as well: `pip install torch` "
+            "(see CONTRIBUTING.md, Tests).",
             yellow=True,
         )
     count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
@@ -35,6 +38,14 @@ def pytest_terminal_summary(terminalreporter) -> None:
             "example `apt install chromium`, or set LAPWING_BROWSER (see CONTRIBUTING.md, Tests).",
             yellow=True,
         )
+
+
+@pytest.fixture
+def device_of_the_case(request, monkeypatch) -> None:
+    """Compute on the device of the case, in all threads and processes that the test starts."""
+    device = request.node.callspec.params["case"].device
+    if device:
+        monkeypatch.setenv("LAPWING_DEVICE", device)
 
 
 @pytest.fixture(scope="session")

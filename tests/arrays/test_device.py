@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgError
+from scipy.special import expit
 
 from helpers.device import DEVICE, torch_or_skip
 from lapwing.arrays import device
@@ -28,9 +30,11 @@ from lapwing.arrays.device import (
     to_device,
     use_device,
 )
-from lapwing.arrays.device_arrays import k_smallest_columns, own_errors
-from lapwing.arrays.device_sparse import DeviceSparse, sparse_on_device
+from lapwing.arrays.device_functions import k_smallest_columns
+from lapwing.arrays.device_sparse import DeviceSparse, sparse_bytes, sparse_on_device
+from lapwing.arrays.device_torch import full_precision, own_errors
 from lapwing.arrays.threads import map_blocks
+from lapwing.operators.rows import Rows
 
 torch = torch_or_skip()
 
@@ -64,7 +68,7 @@ def test_contexts_end_where_they_began():
 def nothing_set(monkeypatch):
     """No device, as at the start of a program."""
     token = device._within.set(None)
-    monkeypatch.setattr(device, "_default", None)
+    monkeypatch.setattr(device, "_calls", ())
     yield
     device._within.reset(token)
 
@@ -78,6 +82,36 @@ def test_a_call_holds_until_the_next_one(nothing_set):
     assert active_device() == DEVICE
     use_device(None)
     assert active_device() is None
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("before", [None, DEVICE])
+def test_contexts_that_begin_at_the_same_time_leave_what_was_set(nothing_set, before, order):
+    use_device(before)
+    contexts = {"a": use_device(DEVICE), "b": use_device(None)}
+    assert active_device() is None
+    for name in order:
+        contexts[name].__enter__()
+    for name in order[::-1]:
+        contexts[name].__exit__(None, None, None)
+    assert active_device() == before
+
+
+def test_a_call_between_counts_more_than_the_context_before(nothing_set):
+    context = use_device(None)
+    use_device(DEVICE)
+    with context:
+        assert active_device() is None
+    assert active_device() == DEVICE
+
+
+def test_calls_that_do_not_count_any_more_are_forgotten(nothing_set):
+    for _ in range(9):
+        use_device(DEVICE)
+        with use_device(None):
+            pass
+    assert len(device._calls) <= 2
+    assert active_device() == DEVICE
 
 
 def test_a_context_can_be_entered_again(nothing_set):
@@ -197,20 +231,19 @@ def test_nothing_is_gathered_silently():
         np.cumsum(to_device(rows()))  # a function that is not answered
 
 
-def test_memory_that_does_not_suffice_has_our_own_error():
-    def fail():
-        with own_errors():
-            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
-
-    with pytest.raises(MemoryError, match="fit fewer rows"):
-        fail()
-
-    def other():
-        with own_errors():
-            raise RuntimeError("something else")
-
-    with pytest.raises(RuntimeError, match="something else"):
-        other()
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA out of memory. Tried to allocate 20.00 GiB",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+    ],
+)
+def test_memory_that_does_not_suffice_has_our_own_error(message):
+    with pytest.raises(MemoryError, match="fit fewer rows"), own_errors():
+        raise RuntimeError(message)
+    with pytest.raises(RuntimeError, match="something else"), own_errors():
+        raise RuntimeError("something else")
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
@@ -222,7 +255,7 @@ def test_tiles_are_the_rows_in_order(size):
 
 
 def test_sums_and_maps_over_tiles(monkeypatch):
-    monkeypatch.setattr("lapwing.arrays.blocks.DEVICE_TILE", 2)
+    monkeypatch.setattr("lapwing.arrays.device._TILE_BYTES", 2)
     X, seen = rows(), []
 
     def add(sums, tile):
@@ -268,6 +301,9 @@ FUNCTIONS = {
     "shapes": lambda a, b: a.reshape(5, 7).ravel()[:4] + len(b) + a.ndim + a.size,
     "powers of two": lambda a, b: np.ldexp(0.75, np.frexp(a)[1] + 3),
     "largest": lambda a, b: a.argmax(axis=1).astype(np.float64),
+    "smooth": lambda a, b: np.log1p(b) + expit(30.0 * a) * np.sign(a),
+    "every": lambda a, b: (a > -1.0).all(axis=0).astype(np.float64),
+    "smallest": lambda a, b: np.partition(a, 1, axis=1)[:, :2].max(axis=1),
     "gathered": lambda a, b: np.take_along_axis(a, (a > 0).astype(np.int64), axis=1),
 }
 
@@ -301,6 +337,81 @@ def test_changes_in_place():
         np.fill_diagonal(X[:5], 9.0)
     assert same is ours
     np.testing.assert_allclose(on_host(ours), theirs, rtol=1e-14)
+
+
+@pytest.mark.parametrize("key", [np.array([2, 0]), (np.array([2, 0]), slice(0, 4)), slice(0, 2)])
+def test_what_is_assigned_takes_the_precision_of_the_array(key):
+    values = np.arange(8.0).reshape(2, 4) / 3.0
+    expected = np.zeros((3, 4), np.float32)
+    expected[key] = values
+    with use_device(DEVICE):
+        found = to_device(np.zeros((3, 4), np.float32))
+        found[key] = to_device(values)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(on_host(found), expected)
+
+
+class NoMemoryAt(torch.overrides.TorchFunctionMode):
+    """Let memory run out in one of the functions of torch, counted from zero."""
+
+    def __init__(self, step):
+        super().__init__()
+        self.steps_left = step
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function.__name__ not in ("__get__", "__len__", "device", "numel"):
+            self.steps_left -= 1
+            if self.steps_left == -1:
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return function(*args, **(kwargs or {}))
+
+
+def assign(a, b):
+    a[:2] = b[:2].astype(np.float32)
+    a[np.array([0, 1])] = B[:2]
+    np.exp(a, out=a)
+    np.divide(a, b, where=b > 0, out=a)
+    np.fill_diagonal(a[:5], 1.0)
+
+
+STEPS = {
+    **FUNCTIONS,
+    "assigned": assign,
+    "moved": lambda a, b: (like(a, A), to_device(A), to_device(A.astype(np.float32)) * b),
+    "read": lambda a, b: (on_host(a), float(a[0, 0]), int(b[0, 0]), bool(a[0, 0] > 0)),
+    "every one": lambda a, b: ((a > 0).any(), (a > 0).all(), (a > 0).all(axis=1), np.ones_like(a)),
+    "decomposed": lambda a, b: (np.linalg.qr(a), np.linalg.eigh(a.T @ a)),
+    "chosen": lambda a, b: (np.flatnonzero(a[0] > 0), k_smallest_columns(a, 2), np.hsplit(a, 5)),
+    "solved": lambda a, b: definite_solver(a.T @ a)(A[:5]),
+    "system": lambda a, b: general_solver(a.T @ a)(A[:5]),
+    "sparse": lambda a, b: DeviceSparse(sp.csr_matrix(A.T), a.tensor.device) @ b,
+    "tiles": lambda a, b: [tile.sum() for tile in device_tiles(A, 3)],
+    "tensors": lambda a, b: Doubling(torch.device(DEVICE).type).double(a.tensor),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_memory_may_run_out_in_every_step(name):
+    for step in range(60):
+        a, b = to_device(A), to_device(B)
+        with suppress(MemoryError), NoMemoryAt(step) as mode:  # no other error
+            STEPS[name](a, b)
+        if mode.steps_left >= 0:  # there are no more steps
+            break
+        assert mode.steps_left == -1  # the error is not lost
+    assert 0 < step < 59
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_default_device_of_torch_is_of_no_effect(name):
+    a, b = to_device(A), to_device(B)
+    before = STEPS[name](to_device(A), to_device(B))
+    with torch.device("meta"):  # an array there would have no values
+        found = STEPS[name](a, b)
+    if name in FUNCTIONS:
+        np.testing.assert_array_equal(on_host(found), on_host(before))
+    if name == "tiles":
+        assert list(map(float, found)) == list(map(float, before))
 
 
 def test_single_precision_stays_single():
@@ -367,6 +478,29 @@ def test_sparse_products_repeat_to_the_bit():
     assert on_host(DeviceSparse(sp.csr_matrix((4, 90)), V.tensor.device) @ V).any() == 0
 
 
+@pytest.mark.parametrize("longest", [1, 3, 90])
+def test_long_rows_are_summed_in_parts(longest, monkeypatch):
+    monkeypatch.setattr("lapwing.arrays.device_sparse._LONGEST", longest)
+    M = sp.random(60, 90, 0.05, format="lil", random_state=1)
+    M[3], M[40:44], M[-1] = 1.5, 0.0, 0.0  # a long row, and empty ones
+    M, V = M.tocsr(), np.random.default_rng(2).standard_normal((90, 4))
+    W = to_device(V)
+    found = DeviceSparse(M, W.tensor.device) @ W
+    np.testing.assert_allclose(on_host(found), M @ V, rtol=1e-12, atol=1e-13)
+    assert sparse_bytes(60, M.nnz) >= 16 * M.nnz
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_products_with_rows_and_with_their_transpose(sparse):
+    X = sp.random(60, 90, 0.1, format="csr", random_state=1)
+    V, W = (np.random.default_rng(s).standard_normal((m, 3)) for s, m in ((0, 90), (1, 60)))
+    there = Rows(X if sparse else to_device(X.toarray()))
+    for _ in range(2):
+        np.testing.assert_allclose(on_host(there @ to_device(V)), X @ V, rtol=0, atol=1e-13)
+        found = on_host(there.transposed_times(to_device(W)))
+        np.testing.assert_allclose(found, X.T @ W, rtol=0, atol=1e-13)
+
+
 def test_matrices_are_kept_until_the_end_of_a_fit():
     class Owner:
         pass
@@ -375,6 +509,7 @@ def test_matrices_are_kept_until_the_end_of_a_fit():
     with use_device(DEVICE):
         kept = sparse_on_device(owner, M, V)
         assert sparse_on_device(owner, M, V) is kept
+        assert sparse_on_device(owner, M, V, transposed=True) is not kept
     assert sparse_on_device(owner, M, V) is not kept
 
 
@@ -388,14 +523,18 @@ def test_blocks_where_arrays_are():
 
 # ---------------------------------------------------------------- tensors
 
-PLACE = None if DEVICE == "cpu" else DEVICE  # tensors of the host are arrays of the host
+PLACE = None if DEVICE == "cpu" else "cuda"  # tensors of the host are arrays of the host
 
 
 class Doubling:
+    def __init__(self, place=PLACE):
+        self.place = place
+
     @follows_tensors
     def double(self, X, *others, weights=None):
         assert isinstance(X, np.ndarray)
-        assert active_device() == PLACE
+        name = active_device()
+        assert (name and torch.device(name).type) == self.place
         arrays = (*others, *(weights or {}).values())
         assert not any(isinstance(one, torch.Tensor) for one in arrays)
         return 2 * X
@@ -413,7 +552,7 @@ def test_methods_that_follow_tensors(change):
         "int": X.int(),
     }[change]
     with use_device(None):
-        assert isinstance(Doubling().double(np.ones(2)), np.ndarray) or PLACE
+        assert isinstance(Doubling(None).double(np.ones(2)), np.ndarray)
         found = Doubling().double(X, torch.ones(3), weights={"a": torch.ones(2)})
         named = Doubling().double(weights=None, X=X)
         assert active_device() is None
@@ -429,28 +568,41 @@ def test_tensors_without_dense_values_are_refused(X):
         Doubling().double(X)
 
 
-@pytest.mark.parametrize("setting", ["older", "newer"])
-def test_settings_of_torch_are_left_as_they_are(setting):
-    def product():
-        X = to_device(A.astype(np.float32))
-        np.testing.assert_allclose(on_host(X @ X.T), (A @ A.T), rtol=1e-5, atol=1e-5)
-
+@pytest.fixture(params=["older", "newer"])
+def user_precision(request):
+    """Return what reads a setting of torch that the user has changed."""
     matmul = torch.backends.cuda.matmul
-    if setting == "older":
+    if request.param == "older":
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("medium")
-        try:
-            product()
-            assert torch.get_float32_matmul_precision() == "medium"
-        finally:
-            torch.set_float32_matmul_precision(before)
+        yield torch.get_float32_matmul_precision
+        torch.set_float32_matmul_precision(before)
     elif hasattr(matmul, "fp32_precision"):
         before, matmul.fp32_precision = matmul.fp32_precision, "tf32"
-        try:
-            product()
-            assert matmul.fp32_precision == "tf32"
-        finally:
-            matmul.fp32_precision = before
+        yield lambda: matmul.fp32_precision
+        matmul.fp32_precision = before
+    else:
+        pytest.skip("this version of torch has the older setting alone")
+
+
+def test_settings_of_torch_are_left_as_they_are(user_precision):
+    before = user_precision()
+    X = to_device(A.astype(np.float32))
+    np.testing.assert_allclose(on_host(X @ X.T), (A @ A.T), rtol=1e-5, atol=1e-5)
+    assert user_precision() == before
+
+
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_products_of_two_threads_are_in_full_precision(user_precision, first_to_end):
+    before = user_precision()
+    products = [full_precision(torch) for _ in range(2)]
+    for product in products:
+        product.__enter__()
+        assert user_precision() in ("highest", "ieee")
+    products[first_to_end].__exit__(None, None, None)
+    assert user_precision() in ("highest", "ieee")
+    products[1 - first_to_end].__exit__(None, None, None)
+    assert user_precision() == before
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from lapwing.arrays import row_units
 from lapwing.arrays.row_units import (
     SAME_UNITS,
     Extent,
@@ -11,6 +12,7 @@ from lapwing.arrays.row_units import (
     check_inner_products,
     choose_units,
     column_variances,
+    largest_value,
     safe_precision,
     spread_and_level,
 )
@@ -87,13 +89,17 @@ def test_a_fixed_scale_refuses_extreme_rows(factor, size):
 
 def test_new_rows_that_overflow_are_refused():
     small = RowUnits(900)
-    assert np.isfinite(small.apply_new(1e-200 * rows())).all()
+
+    def apply_new(units, X):
+        return units.apply_new(X, np.abs(X).max())
+
+    assert np.isfinite(apply_new(small, 1e-200 * rows())).all()
     for factor in (1.0, 1e300):
         with pytest.raises(ValueError, match="squares overflow"):
-            small.apply_new(factor * rows())
-    assert SAME_UNITS.apply_new(1e140 * rows()).max() > 1e139
+            apply_new(small, factor * rows())
+    assert apply_new(SAME_UNITS, 1e140 * rows()).max() > 1e139
     with pytest.raises(ValueError, match="squares overflow"):
-        SAME_UNITS.apply_new(1e200 * rows())
+        apply_new(SAME_UNITS, 1e200 * rows())
 
 
 def test_single_precision_is_kept_where_it_suffices():
@@ -152,3 +158,28 @@ def test_inner_products_that_hide_the_spread_are_refused(form):
                 check_inner_products(X, Extent.of(X))
         else:
             check_inner_products(X, Extent.of(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.float32, np.asfortranarray, sp.csr_matrix])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 57, 99])
+def test_the_extent_shows_a_value_that_is_not_finite(form, bad, row, monkeypatch):
+    monkeypatch.setattr(row_units, "_BLOCK", 30)
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    X[row, 1] = bad
+    for largest in (Extent.of(form(X)).largest, largest_value(form(X))):
+        np.testing.assert_equal(largest, np.abs(bad))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float16])
+def test_the_largest_value_of_any_type_of_number(dtype, monkeypatch):
+    monkeypatch.setattr(row_units, "_BLOCK", 30)
+    X = (np.arange(100.0).reshape(50, 2) % 7).astype(dtype)
+    assert largest_value(X) == Extent.of(X).largest == float(X.max())
+    assert largest_value(X[:0]) == largest_value(X[:, :0]) == 0.0
+
+
+def test_the_precision_of_a_part_is_that_of_all_rows():
+    X = (rows() * 1e-20).astype(np.float32)
+    assert SAME_UNITS.apply(X).dtype == np.float64
+    assert SAME_UNITS.apply(X, largest=1.0) is X

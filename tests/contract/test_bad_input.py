@@ -405,6 +405,24 @@ def test_rows_that_overflow_are_refused_or_stay_finite(case, size):
     assert_finite_or_refused(case, case.rows(size * X), y, ("overflow", "large", "scale", "Scale"))
 
 
+@each_case(lambda case: not case.sparse)
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="long double is double"
+)
+def test_numbers_above_the_range_of_float64_are_refused_without_a_warning(case):
+    X, y, _ = case.data()
+    broken = X.astype(np.longdouble)
+    broken[3, 1] = np.longdouble("1e4000")
+    fitted = case.fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="infinity or a value too large"):
+            case.new().fit(broken, y)
+        for method in outputs_of(fitted, X):
+            with pytest.raises(ValueError, match="infinity or a value too large"):
+                getattr(fitted, method)(broken)
+
+
 @each_case()
 @pytest.mark.parametrize("n", [2, 3])
 def test_fewest_rows_work_or_are_refused_with_advice(case, n):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from helpers.cases import CASES, assert_same_outputs, each_case
+from helpers.cases import CASES, assert_same_outputs, each_case, on_devices, on_its_device
 from helpers.data import fit_quietly
 
 
@@ -81,19 +81,16 @@ FAILURES = {
     "score": (raising_score, "scoring"),
     "kernel": (raising_kernel, "kernel"),
 }
-each_failure = pytest.mark.parametrize(
-    ("case", "kind"),
-    [
-        pytest.param(
-            case,
-            kind,
-            id=f"{case.name}-{kind}",
-        )
-        for case in CASES
-        for kind, (_, needed) in FAILURES.items()
-        if needed is None or case.has(needed)
-    ],
-)
+EACH_FAILURE = [
+    pytest.param(case, kind, id=f"{case.id}-{kind}")
+    for case in on_devices(CASES)
+    for kind, (_, needed) in FAILURES.items()
+    if needed is None or case.has(needed)
+]
+
+
+def each_failure(test):
+    return on_its_device(pytest.mark.parametrize(("case", "kind"), EACH_FAILURE)(test))
 
 
 def state(model):

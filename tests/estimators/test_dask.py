@@ -1,5 +1,6 @@
 """Dask collections: the model of the same rows in memory, lazy predictions, workers that fail."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -246,6 +247,20 @@ def test_partitions_that_change_are_refused(name):
         clone(MODELS[name]).fit(lazy, "label")
 
 
+def test_partitions_that_change_after_the_fit_are_refused():
+    model = MODELS["PVMClassifier"]
+    X, y = data(model)
+    lost = []
+    lazy = da.from_array(X, chunks=(100, -1)).map_blocks(
+        lambda block: block[len(lost) :], meta=np.zeros((0, 4))
+    )
+    labels = clone(model).fit(lazy, y).transduction_
+    assert labels.compute().shape == (300,)
+    lost.append("a row")
+    with pytest.raises(ValueError, match=r"partition \d was not the same when it was read again"):
+        labels.compute()
+
+
 def test_columns_of_predictions_are_checked_before_anything_is_computed():
     model = MODELS["PVMClassifier"]
     X, y = data(model)
@@ -335,27 +350,28 @@ def test_a_pass_has_a_time_limit(cluster):
         PVMClassifier().fit(lazy, y)
 
 
-def test_a_killed_worker_costs_time_only(cluster):
-    """A worker dies in the middle of a pass; the model is that of an undisturbed fit."""
+def test_a_killed_worker_costs_time_only(cluster, tmp_path):
+    """A worker dies in the middle of the second pass; the model is that of an undisturbed fit."""
     model = MODELS["PVMClassifier"]
     X, y = data(model)
     plain = clone(model).fit(X, y)
 
-    def slow(block):
-        time.sleep(0.2)
+    def fatal(block, fifteenth=14):
+        for call in range(fifteenth + 2):
+            with contextlib.suppress(FileExistsError):
+                (tmp_path / str(call)).touch(exist_ok=False)
+                if call == fifteenth:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                break
         return block
 
-    lazy = da.from_array(X, chunks=(30, -1)).map_blocks(slow, meta=np.zeros((0, 4)))
-    before = {worker["pid"] for worker in cluster.run(_pid).values()}
-    victim = next(iter(before))
-    killer = threading.Timer(0.7, os.kill, (victim, signal.SIGKILL))
-    killer.start()
+    lazy = da.from_array(X, chunks=(30, -1)).map_blocks(fatal, meta=np.zeros((0, 4)))
+    before = set(cluster.run(os.getpid).values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = clone(model).fit(lazy, y)
-    killer.join()
     cluster.wait_for_workers(2, timeout=60)
-    assert victim not in {worker["pid"] for worker in cluster.run(_pid).values()}
+    assert len(before & set(cluster.run(os.getpid).values())) == 1
     same_model(found, plain, X)
 
 
@@ -411,10 +427,6 @@ def test_results_that_are_lost_again_and_again_end_the_fit(monkeypatch):
         PVMClassifier().fit(da.from_array(X, chunks=(100, -1)), y)
     assert len(found) == 2
     assert isinstance(caught.value.__cause__, distributed.client.FutureCancelledError)
-
-
-def _pid():
-    return {"pid": os.getpid()}
 
 
 def test_the_client_does_not_see_the_rows(cluster):

@@ -158,6 +158,7 @@ def test_squared_hinge_has_no_slope_left(power, intercept):
     X, y, _ = moons()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
     options = {"n_landmarks": 12, "graph": KNNGraph(6, power=power), "fit_intercept": intercept}
+    options["reg_manifold"] = 0.01  # small enough for values beyond the margin
     model = clone(ESTIMATORS["squared_hinge"]).set_params(**options)
     model.fit(X, y, sample_weight=weights)
     labelled, targets, w, S, _ = dense(model, y, weights)

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_moons
@@ -156,6 +156,7 @@ def test_two_moons():
 
 
 @every_solver
+@settings(max_examples=25)
 @given(order=st.permutations(range(40)))
 def test_the_order_of_rows_means_nothing(solver, order):
     X, y, _ = blobs(n=40, n_labelled=9)

@@ -167,12 +167,12 @@ def test_same_state_same_model_other_state_another():
 
 
 def test_wide_sparse_rows_are_not_counted_as_dense():
-    X = sp.random(300, 200_000, density=1e-4, format="csr", random_state=0)
-    y = np.full(300, -1)
+    X = sp.random(200, 50_000, density=1e-4, format="csr", random_state=0)
+    y = np.full(200, -1)
     y[:6] = [0, 1, 0, 1, 0, 1]
-    PVMClassifier(n_prototypes=3, memory_limit="200MB").fit(X, y)  # dense they are 480 MB
+    PVMClassifier(n_prototypes=3, memory_limit="40MB").fit(X, y)  # dense they are 80 MB
     with pytest.raises(MemoryError, match="lower"):
-        PVMClassifier(n_prototypes=3, memory_limit="10MB").fit(X, y)
+        PVMClassifier(n_prototypes=3, memory_limit="2MB").fit(X, y)
 
 
 def test_entries_that_are_stored_in_parts_are_added_up():

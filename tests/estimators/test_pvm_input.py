@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.cluster import MiniBatchKMeans
 
 from helpers.data import fit_quietly, gaussian
 from helpers.pvm import GAMMA, MODELS, blobs, cut, decide, every_choice, every_loss, every_model
 from lapwing import PVMClassifier, PVMRegressor
+from lapwing.estimators import pvm
 
 # ---------------------------------------------------------------- awkward rows
 
@@ -48,8 +50,17 @@ def test_prototypes_that_no_label_reaches_are_warned_of(model):
         clone(model).set_params(reg_unlabeled=0.1).fit(far, labels)
 
 
-def test_targets_whose_errors_are_multiplied_are_warned_of():
-    """A faint connection to a group of rows carries only small differences of targets."""
+def test_targets_whose_errors_are_multiplied_are_warned_of(monkeypatch):
+    """A faint connection to a group of rows carries only small differences of targets.
+
+    Few prototypes are placed so that there is one: these are.
+    """
+
+    def centres(X, m, rng, weights):
+        means = MiniBatchKMeans(m, n_init=1, batch_size=1024, random_state=int(rng.integers(2**31)))
+        return means.fit(X).cluster_centers_
+
+    monkeypatch.setattr(pvm, "kmeans_landmarks", centres)
     rng = np.random.default_rng(4)
     X = rng.uniform(-1.0, 1.0, size=(120, 3))
     y = np.where(np.arange(120) < 60, 2.0 * X[:, 0] + np.sin(2.0 * X[:, 0]), np.nan)

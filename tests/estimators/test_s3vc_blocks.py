@@ -42,9 +42,17 @@ def assert_same(model, plain, X):
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=0, atol=EQUAL * scale)
     np.testing.assert_allclose(model.temperature_, plain.temperature_, rtol=1e-7)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-7)
-    np.testing.assert_array_equal(np.asarray(model.transduction_), plain.transduction_)
+    found, expected = np.asarray(model.transduction_), plain.transduction_
+    np.testing.assert_array_equal(found[~tied(plain, X)], expected[~tied(plain, X)])
     assert model.result_.message == plain.result_.message
     assert model.n_iter_ == plain.n_iter_
+
+
+def tied(model, X):
+    """Rows whose two largest values are equal up to rounding, as fixed means may make them."""
+    values = model.decision_function(X)
+    two = np.sort(values, axis=1)[:, -2:] if values.ndim == 2 else np.stack([values, -values], 1)
+    return np.abs(two[:, 0] - two[:, 1]) <= EQUAL * np.abs(values).max()
 
 
 # ---------------------------------------------------------------- the model of all rows
@@ -184,10 +192,18 @@ def test_widths_of_a_sample_are_close_to_those_of_all_rows(monkeypatch):
 # ---------------------------------------------------------------- Dask
 
 
-@pytest.mark.parametrize("n_partitions", [1, 2, 7])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("form", ["array", "csr", "dataframe"])
-def test_dask(n_partitions, n_classes, form):
+@pytest.mark.parametrize(  # all pairs of values
+    ("form", "n_partitions", "n_classes"),
+    [
+        ("array", 1, 2),
+        ("array", 7, 4),
+        ("csr", 1, 4),
+        ("csr", 7, 2),
+        ("dataframe", 1, 2),
+        ("dataframe", 7, 4),
+    ],
+)
+def test_dask(form, n_partitions, n_classes):
     dask = pytest.importorskip("dask")
     da, dd = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
     X, y = blobs(n_classes=n_classes)
@@ -203,11 +219,12 @@ def test_dask(n_partitions, n_classes, form):
             np.asarray(fit_quietly(nearby, rows, labels).transduction_),
             fit_quietly(nearby, X, y).transduction_,
         )
-        model = fit_quietly(S3VC(), rows, labels)
+        linear = S3VC(annealing=(0.1, 1.0), calibration_folds=2)
+        model = fit_quietly(clone(linear), rows, labels)
         names = list("abcdef") if form == "dataframe" else None
-        plain = S3VC().fit(X if names is None else pd.DataFrame(X, columns=names), y)
+        plain = clone(linear).fit(X if names is None else pd.DataFrame(X, columns=names), y)
         assert_same(model, plain, X if names is None else table[names])
-        again = fit_quietly(S3VC(), rows, labels)
+        again = fit_quietly(clone(linear), rows, labels)
         np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
@@ -374,7 +391,7 @@ def test_memory_limit_is_for_columns_and_not_for_rows(monkeypatch):
     with pytest.raises(MemoryError, match="20000 columns"):
         S3VC(memory_limit="100MB").fit([X[:100], X[100:]], y)
     tracemalloc.start()
-    fit_quietly(S3VC(memory_limit="120MB"), [X[:100], X[100:]], y)
+    fit_quietly(S3VC(memory_limit="120MB", max_iter=15), [X[:100], X[100:]], y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 15e6 < peak < 120e6 - 64e6  # tiles may take 32 MB for each thread; these are small

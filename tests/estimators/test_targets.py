@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lapwing.estimators.labels import (
@@ -148,3 +149,13 @@ def test_quantities_enter_in_units_of_their_spread(unit):
 def test_added_labels_of_another_type_are_refused(classes, known):
     with pytest.raises(ValueError, match="which is of another type"):
         check_new_classes(np.array(known), np.array(classes), -1)
+
+
+@pytest.mark.parametrize("y", [[1, -1, 1], [1.0, -1.0, np.nan], [None, 1, -1], [pd.NA, -1, True]])
+def test_a_class_of_ones_beside_the_marker_is_ambiguous(y):
+    with pytest.raises(ValueError, match="exactly -1 and \\+1"):
+        classes_of(y)
+    with pytest.raises(ValueError, match="only one class"):  # the marker is nowhere
+        classes_of([v for v in y if v is not pd.NA and v != -1])
+    with pytest.raises(ValueError, match="only one class"):
+        classes_of([{-1: 3}.get(v, v) if v is not pd.NA else v for v in y], 3)

@@ -473,9 +473,10 @@ def test_known_neighbours_in_several_blocks(highest, d):
     rng = np.random.default_rng(0)
     X = (rng.random((3500, d)) < 10 / d) * rng.integers(1, highest, (3500, d))
     X[1:50], X[2200:2300] = X[0], X[0]  # more duplicates than candidates
-    X = sp.csr_matrix(X.astype(float))
-    found = nearest_known(X[:2200], X[2200:], 8)
-    distances = cdist(X[2200:].toarray(), X[:2200].toarray())
+    known, new = X[:2200].astype(float), X[2200:].astype(float)
+    found = nearest_known(sp.csr_matrix(known), sp.csr_matrix(new), 8)
+    squares = (new**2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2.0 * new @ known.T
+    distances = np.sqrt(squares)  # of whole numbers, so that nothing was rounded before
     index = np.argsort(distances, axis=1, kind="stable")[:, :8]
     assert_same(found, (np.take_along_axis(distances, index, axis=1), index), rtol=1e-12)
 

@@ -2,12 +2,13 @@
 
 Every estimator of ``lapwing.__all__`` is listed here, some with several options, and the one that
 CONTRIBUTING.md shows; a new one inherits the suite by being listed. Where a method legitimately
-differs from the others, its case says so, with the reason.
+differs from the others, its case says so, with the reason. Where torch is installed, every case
+that computes on a device is tested there as well.
 """
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 import lapwing
 from helpers import data
 from helpers.contributing import AnchorSVC
+from helpers.device import DEVICES
 from lapwing import (
     S3VC,
     AnchorGraphClassifier,
@@ -72,6 +74,11 @@ class Case:
     no_reach_warning: str = ""  # why rows that no label reaches are not warned of
     forgets_rows: str = ""  # why `add_labels` is refused after a pickle
     bad_parameter: tuple[str, Any] = ("gamma", -1.0)
+    device: str = ""  # where it is tested, if not on the host
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}@{self.device}" if self.device else self.name
 
     @property
     def is_classifier(self) -> bool:
@@ -81,6 +88,14 @@ class Case:
     def is_transductive(self) -> bool:
         """Whether only rows of the fit have predictions."""
         return isinstance(self.estimator, LGCClassifier)
+
+    @property
+    def uses_device(self) -> bool:
+        """Whether fits or predictions of its rows, of few columns, move anything to a device."""
+        if isinstance(self.estimator, S3VC):
+            return self.estimator.solver in ("quasi-newton", "cccp")
+        kinds = (LGCClassifier, EigenfunctionClassifier)
+        return not (self.sparse or isinstance(self.estimator, kinds))
 
     @property
     def takes_sparse(self) -> bool:
@@ -352,12 +367,28 @@ def first_cases(cases: Iterable[Case] = tuple(CASES)) -> list[Case]:
     return list(first.values())
 
 
+@cache
+def _on(case: Case, device: str) -> Case:
+    return replace(case, device=device)  # one object, for which `fitted` is computed once
+
+
+def on_devices(cases: list[Case]) -> list[Case]:
+    """The cases, and once more those that use a device, where torch is installed."""
+    others = [_on(case, device) for device in DEVICES[1:] for case in cases if case.uses_device]
+    return cases + others
+
+
+#: For tests that are parametrised over cases: compute on the device of the case.
+on_its_device = pytest.mark.usefixtures("device_of_the_case")
+
+
 def each_case(
     where: Callable[[Case], bool] = lambda case: True,
     *,
     one_a_class: bool = False,
+    host_only: bool = False,
 ) -> Callable:
-    """Run a test with every case that fulfils a condition.
+    """Run a test with every case that fulfils a condition, on the host and on a device.
 
     Parameters
     ----------
@@ -365,12 +396,15 @@ def each_case(
         Which cases.
     one_a_class : bool
         Whether the first case of each class will do.
+    host_only : bool
+        Whether the test computes nothing, or chooses the device itself.
     """
     cases = [case for case in CASES if where(case)]
     cases = first_cases(cases) if one_a_class else cases
+    cases = cases if host_only else on_devices(cases)
 
     def decorate(test: Callable) -> Callable:
-        parameters = [pytest.param(case, id=case.name) for case in cases]
-        return pytest.mark.parametrize("case", parameters)(test)
+        parameters = [pytest.param(case, id=case.id) for case in cases]
+        return on_its_device(pytest.mark.parametrize("case", parameters)(test))
 
     return decorate

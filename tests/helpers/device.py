@@ -1,11 +1,14 @@
 """The device of the tests that need torch: its processor, or what ``LAPWING_TEST_DEVICE`` names."""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
 NO_TORCH = "torch is not installed"
 DEVICE = os.environ.get("LAPWING_TEST_DEVICE", "cpu")
+#: Where the contract suite runs; "" is the host.
+DEVICES = ("", DEVICE) if find_spec("torch") else ("",)
 
 
 def torch_or_skip():

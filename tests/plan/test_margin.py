@@ -12,12 +12,21 @@ SIZES = Sizes(n_rows=1000, n_features=20, n_labelled=10, n_columns=6)
 ROWS = np.random.default_rng(0).normal(size=(10, 3))
 
 
-def plan(kernel="rbf", *, n_landmarks=None, landmarks="random", memory_limit="1GB", sizes=SIZES):
+def plan(
+    kernel="rbf",
+    *,
+    n_landmarks=None,
+    landmarks="random",
+    memory_limit="1GB",
+    sizes=SIZES,
+    solver="cccp",
+):
     made = None if kernel is None else make_kernel(kernel, ROWS, gamma=1.0, degree=3, coef0=0.0)
     return plan_margin(
         made,
         sizes,
-        solver="cccp",
+        stored=sizes.n_rows * sizes.n_features,
+        solver=solver,
         n_landmarks=n_landmarks,
         landmarks=landmarks,
         memory_limit=memory_limit,
@@ -78,3 +87,23 @@ def test_features_of_pca_need_the_gram_matrix():
     plan(n_landmarks=50, memory_limit="4MB")
     with pytest.raises(MemoryError, match="set n_landmarks or lower it"):
         plan(n_landmarks=50, landmarks="pca", memory_limit="4MB")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "moves"),
+    [
+        ("linear", {}, True),
+        ("rbf", {}, True),
+        ("rbf", {"n_landmarks": 50}, True),
+        (None, {}, False),
+        (None, {"n_landmarks": 50}, True),
+    ],
+)
+def test_steps_are_on_a_device_where_it_has_the_memory(kernel, options, moves, monkeypatch):
+    assert not plan(kernel, **options).on_device
+    monkeypatch.setattr("lapwing.plan.margin.active_device", lambda: "a device")
+    monkeypatch.setattr("lapwing.plan.margin.device_budget", lambda: 10**9)
+    assert plan(kernel, **options).on_device == moves
+    assert not plan(kernel, solver="annealing", **options).on_device
+    monkeypatch.setattr("lapwing.plan.margin.device_budget", lambda: 10**5)
+    assert not plan(kernel, **options).on_device

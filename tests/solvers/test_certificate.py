@@ -15,7 +15,7 @@ from helpers.decimals import ExactProblem, convert, ill_conditioned
 from lapwing.losses import LOSSES
 from lapwing.operators.dense import DenseOperator
 from lapwing.operators.twofold import EPS, Twofold
-from lapwing.solvers.certificate import _gradient_norm, certify
+from lapwing.solvers.certificate import _gradient_norm, certify, certify_in_one_pass
 from lapwing.solvers.elimination import eliminate, eliminate_features
 from lapwing.spaces.function import Function
 from lapwing.spaces.kernel_space import KernelSpace
@@ -72,6 +72,44 @@ def test_any_dual_and_any_p_give_a_valid_bound(loss):
             found = certify(risk, f, g, p=p)
             assert Decimal(found.objective) - Decimal(found.gap) <= best
             assert found.gap >= 0
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge", "hinge"])
+def test_certificates_of_one_pass_are_valid_and_the_best_is_returned(loss):
+    compared = 0
+    for seed in range(20):
+        risk = replace(ill_conditioned(seed, loss), fit_intercept=False)
+        if risk.space.features is not None:
+            continue
+        best = ExactProblem(risk).minimum()[0]
+        (step,) = eliminate(replace(risk, reg_ambient=1.0))  # far from the optimum
+        rng, f = np.random.default_rng(seed), step.function
+        duals = [(risk.loss_gradient(f), f.values), (rng.normal(size=risk.targets.shape), f.values)]
+        found = certify_in_one_pass(risk, f, duals, risk.gram)
+        assert Decimal(found.objective) - Decimal(found.gap) <= best
+        each = [certify_in_one_pass(risk, f, [dual], risk.gram).gap for dual in duals]
+        assert found.gap == pytest.approx(min(each), rel=1e-9)
+        precise = min(certify(risk, f, g, p=p).gap for g, p in duals)
+        assert found.gap >= precise * (1 - 1e-6)
+        compared += 1
+    assert compared >= 5
+
+
+def test_rounding_of_a_plain_product_counts():
+    """Coefficients of opposite signs, whose values are nothing but rounding."""
+    risk = replace(ill_conditioned(0, "squared"), fit_intercept=False)
+    K = np.ones((risk.n_rows, risk.n_rows))
+    risk = replace(risk, space=KernelSpace(DenseOperator(K)))
+    coef = np.random.default_rng(0).normal(size=(risk.n_rows, 1)) * 1e12
+    coef -= coef.mean()
+    f = Function(coef, np.zeros(1), np.zeros(coef.shape), np.zeros(coef.shape))
+    found = certify_in_one_pass(risk, f, [(risk.loss_gradient(f), f.values)], risk.gram)
+    assert found.rounding > certify(risk, f, risk.loss_gradient(f)).rounding
+    exact = sum(Fraction(x) for x in coef[:, 0])
+    error = abs(Fraction(found.function.values[0, 0]) - exact)
+    assert error <= risk.gram.n_additions * Fraction(EPS) * sum(
+        abs(Fraction(x)) for x in coef[:, 0]
+    )
 
 
 def solved(seed, ratio):

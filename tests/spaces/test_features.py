@@ -5,13 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.cluster import MiniBatchKMeans
 
 from helpers import data
 from lapwing.kernels.functions import make_kernel
-from lapwing.spaces import kmeans
 from lapwing.spaces.features import landmark_features, principal_features, submatrix_features
-from lapwing.spaces.kmeans import kmeans_landmarks
 
 
 def rows(n=40, d=3, seed=0):
@@ -101,56 +98,3 @@ def test_principal_features_of_low_rank_drop_the_rounding():
     features = principal_features(X @ X.T, 10, rng())
     assert features.values.shape == (40, 3)
     np.testing.assert_allclose(features.values @ features.values.T, X @ X.T, atol=1e-10)
-
-
-def test_kmeans_landmarks_are_centres_and_seeded():
-    centres = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
-    X = centres[np.arange(90) % 3] + 0.1 * np.random.default_rng(0).normal(size=(90, 2))
-    found = kmeans_landmarks(X, 3, rng())
-    distances = np.linalg.norm(found[:, None] - centres[None], axis=2)
-    assert sorted(distances.argmin(axis=1)) == [0, 1, 2]
-    assert distances.min(axis=1).max() < 0.2
-    np.testing.assert_array_equal(found, kmeans_landmarks(X, 3, rng()))
-    assert kmeans_landmarks(sp.csr_matrix(X), 3, rng()).shape == (3, 2)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_kmeans_sees_a_sample_of_many_rows_and_every_weighted_row(kind, monkeypatch):
-    assert (kmeans.kmeans_rows(3), kmeans.kmeans_rows(1000)) == (20_000, 100_000)
-    monkeypatch.setattr(kmeans, "_LEAST_ROWS", 60)
-    monkeypatch.setattr(kmeans, "_ROWS_PER_CENTRE", 20)
-    seen = []
-
-    class Spy(MiniBatchKMeans):
-        def fit(self, X, y=None, sample_weight=None):
-            seen.append(np.asarray(X[:, 0].todense() if sp.issparse(X) else X[:, 0]).ravel())
-            return super().fit(X, y, sample_weight)
-
-    monkeypatch.setattr(kmeans, "MiniBatchKMeans", Spy)
-    X = np.column_stack([np.arange(1.0, 101.0), np.ones(100)])
-    for m, n in ((2, 60), (4, 80), (5, 100), (6, 100)):
-        kmeans_landmarks(kind(X), m, rng())
-        assert len(np.unique(seen[-1])) == len(seen[-1]) == n
-    kmeans_landmarks(kind(X), 2, np.random.default_rng(1))
-    assert set(seen[-1]) != set(seen[0])
-    kmeans_landmarks(kind(X), 2, rng(), weights=np.ones(100))
-    np.testing.assert_array_equal(seen[-1], X[:, 0])
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("m", [4, 5, 9])
-def test_kmeans_landmarks_are_the_distinct_rows_where_these_are_few(kind, m):
-    distinct = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0], [2.0, 1.0]])
-    X = kind(distinct[[0, 1, 0, 2, 1, 3, 3, 2, 0]])
-    found = kmeans_landmarks(X, m, rng())
-    assert isinstance(found, np.ndarray)
-    np.testing.assert_array_equal(found, distinct)
-    assert kmeans_landmarks(X, 3, rng()).shape == (3, 2)  # one fewer, and they are centres
-
-
-@pytest.mark.parametrize(("m", "batch"), [(5, 1024), (300, 1200)])
-def test_kmeans_is_that_of_scikit_learn(m, batch):
-    X = np.random.default_rng(0).normal(size=(1500, 2))
-    seed = int(rng().integers(2**31))
-    means = MiniBatchKMeans(m, n_init=1, batch_size=batch, random_state=seed)
-    np.testing.assert_array_equal(kmeans_landmarks(X, m, rng()), means.fit(X).cluster_centers_)

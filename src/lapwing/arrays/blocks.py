@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .device import DEVICE_TILE, device_tiles, moves_to_device, on_host, to_device
+from .device import device_rows, device_tiles, moves_to_device, on_host, to_device
 from .row_units import RowsInUnits
 from .threads import map_blocks, n_threads, row_blocks
 
@@ -116,7 +116,7 @@ class RowBlocks:
             n = block.shape[0]
             if uses_device and _moves_to_device(block):
                 sums = [to_device(one) for one in start()]
-                for rows in device_tiles(block, max(tile, DEVICE_TILE)):
+                for rows in device_tiles(block, device_rows(block, tile)):
                     add(sums, rows)
                     done.add(len(rows))
                 merge(total, [on_host(one) for one in sums])
@@ -166,7 +166,7 @@ class RowBlocks:
                 found += [function(number, block)] if block.shape[0] else []
                 continue
             if uses_device and _moves_to_device(block):
-                for rows in device_tiles(block, max(tile, DEVICE_TILE)):
+                for rows in device_tiles(block, device_rows(block, tile)):
                     found.append(on_host(function(rows)))
                     done.add(len(rows))
                 continue

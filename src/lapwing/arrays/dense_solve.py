@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lu_factor, lu_solve
 
 from .device import is_on_device, on_host
-from .device_arrays import DeviceArray, operand, own_errors, torch_module
+from .device_arrays import DeviceArray, operand
+from .device_torch import own_errors, torch_module
 
 #: From right-hand sides to the solutions, both of shape (n, k).
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -47,8 +48,9 @@ def definite_solver(A: Any) -> Solve:
     torch = torch_module()
     with own_errors():
         lower, info = torch.linalg.cholesky_ex(A.tensor)
-    if int(info):
-        raise LinAlgError(f"the leading minor of order {int(info)} is not positive definite")
+        minor = int(info)  # waits for the device
+    if minor:
+        raise LinAlgError(f"the leading minor of order {minor} is not positive definite")
     return partial(_solved, A, lambda rhs: torch.cholesky_solve(rhs, lower))
 
 

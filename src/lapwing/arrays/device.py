@@ -7,26 +7,37 @@ for NumPy, and compute where their arrays are (`device_arrays`). Must not know w
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar, Token
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, Token, copy_context
 from functools import cache, wraps
 from typing import Any, TypeGuard, TypeVar
+from weakref import ref
 
 import numpy as np
 
 from . import device_functions as device_functions
-from .device_arrays import DeviceArray, own_errors, release_memory, tensor_of, torch_module
+from .device_arrays import DeviceArray
 from .device_sparse import release_sparse
+from .device_torch import copied_to, own_errors, release_memory, tensor_of, torch_module
 from .memory import memory_budget
 from .threads import Item, Result, map_blocks
 
-#: The device of this process, and that of a context: "" is the host. Where both are None, the
-#: environment decides.
-_default: str | None = None
+#: The devices that calls have set for this process, with those calls: the last one counts. And the
+#: device of a context. "" is the host. Where nothing is set, the environment decides.
+_calls: tuple[tuple[str, ref[use_device]], ...] = ()
+_calls_lock = threading.Lock()
 _within: ContextVar[str | None] = ContextVar("lapwing_device", default=None)
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+#: Number of arrays that were moved to a device.
+_moves = 0
+logger = logging.getLogger(__name__)
+_ON_HOST = "%s: no step of this fit has a path on the device %s, so it runs on the host"
 
 #: Share of the memory of a device that results computed at a time may take, and their most bytes.
 _BLOCK_SHARE, _BLOCK_BYTES = 0.03, 4_000_000_000
@@ -34,8 +45,8 @@ _BLOCK_SHARE, _BLOCK_BYTES = 0.03, 4_000_000_000
 DEVICE_WORK = 2 * _BLOCK_BYTES
 #: Bytes of arrays that fit in any case, and times that others must fit.
 _SMALL, _ROOM = 100_000_000, 4
-#: Least number of rows of a tile on a device.
-DEVICE_TILE = 65_536
+#: Numbers that are computed from a tile of the host, and the most bytes of a tile on a device.
+_HOST_ENTRIES, _TILE_BYTES = 1_000_000, 256_000_000
 #: Intermediate results beside the final one, and the entries where torch computes on the host.
 _COPIES, _CPU_ENTRIES = 4, 4_000_000
 #: Share of the free memory of a device that is used: libraries need some for themselves.
@@ -73,15 +84,18 @@ class use_device:
     """
 
     def __init__(self, name: str | None) -> None:
-        global _default
+        global _calls
         self._name = _checked(name)
-        self._before, _default = [_default], self._name
         self._tokens: list[Token[str | None]] = []
+        with _calls_lock:
+            # A call whose object is gone stays in effect, so that those before it do not matter.
+            gone = [at for at, (_, call) in enumerate(_calls) if call() is None]
+            _calls = (*_calls[gone[-1] if gone else 0 :], (self._name, ref(self)))
 
     def __enter__(self) -> None:
-        global _default
-        if self._before:  # made by this call, which turns out to be for a context only
-            _default = self._before.pop()
+        global _calls
+        with _calls_lock:  # this call turns out to be for a context only, others may be as well
+            _calls = tuple(entry for entry in _calls if entry[1]() is not self)
         self._tokens.append(_within.set(self._name))
 
     def __exit__(self, *_: object) -> None:
@@ -91,8 +105,9 @@ class use_device:
 
 def active_device() -> str | None:
     """Return the device that is used, or None for the host."""
-    name = _within.get()
-    name = _default if name is None else name
+    name, calls = _within.get(), _calls
+    if name is None and calls:
+        name = calls[-1][0]
     if name is None:
         name = _of_environment(os.environ.get("LAPWING_DEVICE", "").strip())
     return name or None
@@ -111,7 +126,8 @@ def _checked(name: str | None) -> str:
     try:
         torch = torch_module()
         device = torch.device(name)
-        torch.zeros(1, dtype=torch.float64, device=device).cpu().item()
+        with own_errors():
+            torch.zeros(1, dtype=torch.float64, device=device).cpu().item()
     except ImportError as error:
         raise ImportError(
             f'the device {name!r} needs torch: pip install "lapwing[gpu]", or use_device(None)'
@@ -162,21 +178,23 @@ def to_device(X: Any) -> Any:
     """
     if not moves_to_device(X) or (X.nbytes > _SMALL and _ROOM * X.nbytes > device_budget()):
         return X
-    with own_errors():
-        return DeviceArray(tensor_of(X).to(active_device(), copy=True))
+    _count_move()
+    return DeviceArray(copied_to(X, active_device()))
 
 
 def like(X: Any, V: Any) -> Any:
     """Return V where X is, and as it is if that is the host."""
     if not isinstance(X, DeviceArray) or not isinstance(V, np.ndarray):
         return V
-    with own_errors():
-        return DeviceArray(tensor_of(V).to(X.tensor.device, copy=True))
+    return DeviceArray(copied_to(V, X.tensor.device))
 
 
 def on_host(X: Any) -> Any:
     """Return an array of the device as one of NumPy; others as they are."""
-    return X.tensor.cpu().numpy() if isinstance(X, DeviceArray) else X
+    if not isinstance(X, DeviceArray):
+        return X
+    with own_errors():
+        return X.tensor.cpu().numpy()
 
 
 def block_entries(X: Any, on_host: int) -> int:
@@ -186,10 +204,15 @@ def block_entries(X: Any, on_host: int) -> int:
     """
     if not isinstance(X, DeviceArray):
         return on_host
-    torch, device = torch_module(), X.tensor.device
+    device = X.tensor.device
+    return _entries(device) if device.type == "cuda" else max(on_host, _entries(device))
+
+
+def _entries(device: Any) -> int:
+    """Return how many numbers are computed at a time on a device of torch."""
     if device.type != "cuda":
-        return max(on_host, _CPU_ENTRIES)
-    room = _BLOCK_SHARE * torch.cuda.get_device_properties(device).total_memory
+        return _CPU_ENTRIES
+    room = _BLOCK_SHARE * torch_module().cuda.get_device_properties(device).total_memory
     return int(min(room, _BLOCK_BYTES)) // (8 * _COPIES)
 
 
@@ -203,31 +226,43 @@ def map_where(X: Any, function: Callable[[Item], Result], items: Iterable[Item])
     return map_blocks(function, items)
 
 
+def device_rows(X: Any, tile: int) -> int:
+    """Return the rows of a tile on the device, given those of a tile of the host.
+
+    They are as many times more as a device computes numbers at a time.
+    """
+    times = max(_entries(torch_module().device(active_device())) // _HOST_ENTRIES, 1)
+    return max(min(tile * times, _TILE_BYTES // max(X[:1].nbytes, 1)), tile)
+
+
 def device_tiles(X: Any, size: int) -> Iterator[DeviceArray]:
     """Yield consecutive dense rows on the device, the next ones copied meanwhile.
 
-    Rows pass through two buffers that cannot be paged out, which doubles the speed of copies. A
-    buffer is overwritten only when its copy has ended, and rows on the device only when the work on
-    them has.
+    Rows pass through two buffers that cannot be paged out, which doubles the speed of copies, by a
+    thread of its own, since the work on rows may wait for the device. A buffer is overwritten only
+    when its copy has ended, and rows on the device only when the work on them has.
     """
     torch, name = torch_module(), active_device()
+    _count_move()
     n = X.shape[0]
     starts = range(0, n, size)
     if torch.device(name).type != "cuda":
         for first in starts:
-            yield DeviceArray(tensor_of(X[first : first + size]).to(name, copy=True))
+            yield DeviceArray(copied_to(X[first : first + size], name))
         return
     dtype, shape = tensor_of(X[:1]).dtype, (min(size, n), *X.shape[1:])
     with own_errors():
-        pinned = [torch.empty(shape, dtype=dtype, pin_memory=True) for _ in range(2)]
+        # The host is named because the user may have set another default of torch.
+        pinned = [torch.empty(shape, dtype=dtype, device="cpu", pin_memory=True) for _ in range(2)]
         tiles = [torch.empty(shape, dtype=dtype, device=name) for _ in range(2)]
     copies, work = torch.cuda.Stream(name), torch.cuda.current_stream(name)
     copies.wait_stream(work)  # the memory of the buffers may have been used just before
     copied = [torch.cuda.Event() for _ in range(2)]
     used = [torch.cuda.Event() for _ in range(2)]
 
-    def copy(number: int, first: int) -> int:
-        slot, rows = number % 2, min(size, n - first)
+    def copy(number: int) -> int:
+        slot, first = number % 2, starts[number]
+        rows = min(size, n - first)
         copied[slot].synchronize()
         pinned[slot][:rows].copy_(tensor_of(X[first : first + rows]))
         with torch.cuda.stream(copies):
@@ -236,17 +271,25 @@ def device_tiles(X: Any, size: int) -> Iterator[DeviceArray]:
             copied[slot].record(copies)
         return rows
 
+    copier = ThreadPoolExecutor(1)
     try:
-        ready = copy(0, starts[0]) if len(starts) else 0
+        following = copier.submit(copy_context().run, copy, 0) if len(starts) else None
         for number in range(len(starts)):
-            following = copy(number + 1, starts[number + 1]) if number + 1 < len(starts) else 0
-            slot = number % 2
+            assert following is not None
+            ready, slot = following.result(), number % 2
+            if number + 1 < len(starts):
+                following = copier.submit(copy_context().run, copy, number + 1)
             work.wait_event(copied[slot])
-            yield DeviceArray(tiles[slot][:ready])
+            yield DeviceArray(tiles[slot])[:ready]
             used[slot].record(work)
-            ready = following
     finally:  # also where the work on a tile has failed
+        copier.shutdown()
         copies.synchronize()
+
+
+def _count_move() -> None:
+    global _moves
+    _moves += 1
 
 
 # ---------------------------------------------------------------- tensors of users
@@ -262,8 +305,8 @@ def follows_tensors(method: Method) -> Method:
     """Let a method of rows X take tensors: it computes on their device, and returns tensors there.
 
     X is the first argument, or has that name. Labels and checks are on the host, to which tensors
-    are copied. Tensors of the host are arrays of the host. Memory that is kept on a device is given
-    back at the end of a fit.
+    are copied. Tensors of the host are arrays of the host. At the end of a fit, memory that is kept
+    on a device is given back, and a fit without any step there is logged.
     """
 
     @wraps(method)
@@ -272,15 +315,18 @@ def follows_tensors(method: Method) -> Method:
         args, kwargs = _as_arrays(args), _as_arrays(kwargs)
         own = _checked(str(X.device)) if is_tensor(X) and X.device.type != "cpu" else None
         token = _within.set(own) if own else None
+        before, uses_device = _moves, method.__name__ == "fit" and active_device() is not None
         try:
             found = method(self, *args, **kwargs)
         finally:
-            if method.__name__ == "fit" and active_device() is not None:
+            if uses_device:
                 _release()
+                if _moves == before:
+                    logger.info(_ON_HOST, type(self).__name__, active_device())
             if token is not None:
                 _within.reset(token)
         if is_tensor(X) and isinstance(found, np.ndarray) and found.dtype.kind in "fbiu":
-            found = tensor_of(found).to(X.device, copy=True)
+            found = copied_to(found, X.device)
         return found
 
     return following  # type: ignore[return-value]
@@ -297,6 +343,7 @@ def _as_arrays(given: Any) -> Any:
     return given
 
 
+@own_errors()
 def _as_array(tensor: Any) -> np.ndarray:
     torch = torch_module()
     if tensor.layout != torch.strided or tensor.device.type == "meta":

@@ -5,71 +5,18 @@ NumPy computes where its arrays are: kernels, products and sums know nothing abo
 arrays of the host that meet those of the device follow; the other way is an error, see
 `device.on_host`.
 
-torch is imported when a device is used. Must not know which device that is, nor what is computed.
+Must not know which device is used, nor what is computed.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-
-def torch_module() -> Any:
-    """Return torch, which is imported here and nowhere else."""
-    import torch
-
-    return torch
-
-
-def tensor_of(X: np.ndarray) -> Any:
-    """Return a tensor of an array, over its memory where torch can: copy it, or do not write."""
-    if X.dtype.kind == "f" and X.dtype.itemsize > 8:
-        X = X.astype(np.float64)
-    elif X.dtype.kind == "u" and X.dtype.itemsize > 1:
-        X = X.astype(np.int64)
-    elif not X.dtype.isnative:
-        X = X.astype(X.dtype.newbyteorder("="))
-    if any(stride < 0 or stride % X.dtype.itemsize for stride in X.strides):
-        X = X.copy()
-    if not X.flags.writeable:  # torch warns
-        X = X.view()
-        try:
-            X.flags.writeable = True
-        except ValueError:
-            X = X.copy()
-    return torch_module().from_numpy(X)
-
-
-@contextmanager
-def own_errors() -> Iterator[None]:
-    """Compute in the precision of the arrays; raise our own error if memory does not suffice."""
-    torch = torch_module()
-    try:
-        if torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
-                yield
-        else:
-            yield
-    except RuntimeError as error:
-        if "out of memory" not in str(error):
-            raise
-        release_memory()
-        raise MemoryError(
-            "the memory of the device does not suffice: fit fewer rows or columns, use fewer "
-            "landmarks or prototypes, close other programs on the device, or use_device(None)"
-        ) from error
-
-
-def release_memory() -> None:
-    """Give memory that torch keeps for later back to the device."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
+from .device_torch import copied_to, full_precision, own_errors, torch_module
 
 
 class DeviceArray(NDArrayOperatorsMixin):
@@ -92,6 +39,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise TypeError("an array on a device is not converted silently: call on_host")
 
+    @own_errors()
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or ufunc.__name__ not in _UFUNCS:
             return NotImplemented
@@ -104,33 +52,36 @@ class DeviceArray(NDArrayOperatorsMixin):
         if any(_is_double(x) for x in inputs):  # a number of NumPy's own is in double precision
             single = torch_module().float32
             args = [x.double() if getattr(x, "dtype", 0) == single else x for x in args]
-        with own_errors():
-            if out is None:
-                return wrapped(_UFUNCS[ufunc.__name__](*args))
-            if not isinstance(out, DeviceArray):
-                raise TypeError("the results of an array on a device do not fit into host memory")
-            if where is not True:
-                found = _UFUNCS[ufunc.__name__](*args)
-                out.tensor.copy_(torch_module().where(operand(where, device), found, out.tensor))
-            elif ufunc.__name__ in _IN_PLACE and args[0] is out.tensor:
-                _IN_PLACE[ufunc.__name__](*args)
-            else:
-                out.tensor.copy_(_UFUNCS[ufunc.__name__](*args))
+        if out is None:
+            return wrapped(_UFUNCS[ufunc.__name__](*args))
+        if not isinstance(out, DeviceArray):
+            raise TypeError("the results of an array on a device do not fit into host memory")
+        if where is not True:
+            found = _UFUNCS[ufunc.__name__](*args)
+            out.tensor.copy_(torch_module().where(operand(where, device), found, out.tensor))
+        elif ufunc.__name__ in _IN_PLACE and args[0] is out.tensor:
+            _IN_PLACE[ufunc.__name__](*args)
+        else:
+            out.tensor.copy_(_UFUNCS[ufunc.__name__](*args))
         return out
 
+    @own_errors()
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         answer = FUNCTIONS.get(func)
         if answer is None:
             return NotImplemented
-        with own_errors():
-            return answer(*args, **kwargs)
+        return answer(*args, **kwargs)
 
+    @own_errors()
     def __getitem__(self, key: Any) -> DeviceArray:
-        with own_errors():
-            return DeviceArray(self.tensor[_key(key, self.tensor.device)])
+        return DeviceArray(self.tensor[_key(key, self.tensor.device)])
 
+    @own_errors()
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.tensor[_key(key, self.tensor.device)] = operand(value, self.tensor.device)
+        value = operand(value, self.tensor.device)
+        if hasattr(value, "dtype"):  # torch converts for slices only
+            value = value.to(self.tensor.dtype)
+        self.tensor[_key(key, self.tensor.device)] = value
 
     def __len__(self) -> int:
         return len(self.tensor)
@@ -138,12 +89,15 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[DeviceArray]:
         return (DeviceArray(row) for row in self.tensor)
 
+    @own_errors()
     def __float__(self) -> float:
         return float(self.tensor)
 
+    @own_errors()
     def __int__(self) -> int:
         return int(self.tensor)
 
+    @own_errors()
     def __bool__(self) -> bool:
         return bool(self.tensor)
 
@@ -175,65 +129,69 @@ class DeviceArray(NDArrayOperatorsMixin):
         """The transpose, a view."""
         return DeviceArray(self.tensor.mT if self.ndim > 1 else self.tensor)
 
+    @own_errors()
     def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
         """Return the entries in another type."""
-        with own_errors():
-            return DeviceArray(self.tensor.to(torch_dtype(dtype), copy=copy))
+        return DeviceArray(self.tensor.to(torch_dtype(dtype), copy=copy))
 
+    @own_errors()
     def copy(self, order: str = "C") -> DeviceArray:
         """Return a copy, in the order of rows whatever is asked for."""
-        with own_errors():
-            return DeviceArray(self.tensor.clone(memory_format=torch_module().contiguous_format))
+        return DeviceArray(self.tensor.clone(memory_format=torch_module().contiguous_format))
 
+    @own_errors()
     def reshape(self, *shape: Any) -> DeviceArray:
         """Return the entries in another shape."""
         return DeviceArray(self.tensor.reshape(*shape))
 
+    @own_errors()
     def ravel(self) -> DeviceArray:
         """Return the entries as a vector."""
         return DeviceArray(self.tensor.reshape(-1))
 
+    @own_errors()
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
         """Return sums."""
         kind = {} if dtype is None else {"dtype": torch_dtype(dtype)}
         axis = tuple(range(self.ndim)) if axis is None else axis
         return DeviceArray(self.tensor.sum(dim=axis, keepdim=keepdims, **kind))
 
+    @own_errors()
     def mean(self, axis: Any = None, keepdims: bool = False) -> DeviceArray:
         """Return means."""
         axis = tuple(range(self.ndim)) if axis is None else axis
         return DeviceArray(self.tensor.mean(dim=axis, keepdim=keepdims))
 
+    @own_errors()
     def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> DeviceArray:
         """Return the largest entries, at least ``initial``."""
         found = self.tensor if axis is None else self.tensor.amax(dim=axis, keepdim=keepdims)
         found = found.max() if axis is None else found
         return DeviceArray(found if initial is None else found.clamp_min(initial))
 
+    @own_errors()
     def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> DeviceArray:
         """Return the smallest entries, at most ``initial``."""
         found = self.tensor if axis is None else self.tensor.amin(dim=axis, keepdim=keepdims)
         found = found.min() if axis is None else found
         return DeviceArray(found if initial is None else found.clamp_max(initial))
 
+    @own_errors()
     def argmax(self, axis: int) -> DeviceArray:
         """Return where the largest entries are, the first ones."""
         return DeviceArray(self.tensor.argmax(dim=axis))
 
+    @own_errors()
     def any(self) -> bool:
         """Return whether an entry is true; waits for the device."""
         return bool(self.tensor.any())
 
-    def all(self) -> bool:
-        """Return whether all entries are true; waits for the device."""
-        return bool(self.tensor.all())
-
-
-def k_smallest_columns(values: DeviceArray, k: int) -> tuple[DeviceArray, DeviceArray]:
-    """Return the k smallest entries of each row, ascending, and their columns."""
-    with own_errors():
-        found, columns = values.tensor.topk(k, dim=1, largest=False)
-    return DeviceArray(found), DeviceArray(columns)
+    @own_errors()
+    def all(self, axis: int | None = None) -> Any:
+        """Return whether all entries are true; over all of them it waits for the device."""
+        if axis is None:
+            return bool(self.tensor.all())
+        return DeviceArray(self.tensor.all(dim=axis))
 
 
 def operand(value: Any, device: Any) -> Any:
@@ -241,7 +199,7 @@ def operand(value: Any, device: Any) -> Any:
     if isinstance(value, DeviceArray):
         return value.tensor
     if isinstance(value, np.ndarray):
-        return tensor_of(value).to(device)
+        return copied_to(value, device)
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -295,31 +253,8 @@ def _matmul(a: Any, b: Any) -> Any:
         a, b = a.to(kind), b.to(kind)
     if a.dtype is not torch.float32 or a.device.type != "cuda":
         return a @ b
-    with _full_precision(torch):
+    with full_precision(torch):
         return a @ b
-
-
-@contextmanager
-def _full_precision(torch: Any) -> Iterator[None]:
-    """Compute without TensorFloat-32, whichever of torch's two settings the user has changed."""
-    try:
-        before = torch.get_float32_matmul_precision()
-    except RuntimeError:  # the newer setting, which does not go together with the older one
-        matmul = torch.backends.cuda.matmul
-        before, matmul.fp32_precision = matmul.fp32_precision, "ieee"
-        try:
-            yield
-        finally:
-            matmul.fp32_precision = before
-        return
-    if before == "highest":
-        yield
-        return
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _ldexp(a: Any, b: Any) -> Any:
@@ -336,9 +271,12 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
         for name, function in {
             "absolute": "abs",
             "exp": "exp",
+            "expit": "sigmoid",
             "isfinite": "isfinite",
             "log": "log",
+            "log1p": "log1p",
             "negative": "neg",
+            "sign": "sign",
             "square": "square",
         }.items()
     },

@@ -1,6 +1,7 @@
 """What NumPy's functions of whole arrays do with arrays on a device.
 
-`device_arrays` has those of entries. To be imported for its effect. Must not know what is computed.
+`device_arrays` has those of entries; `device` imports this for its effect. Must not know what is
+computed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .device_arrays import FUNCTIONS, DeviceArray, operand, torch_dtype, torch_module, wrapped
+from .device_arrays import FUNCTIONS, DeviceArray, operand, torch_dtype, wrapped
+from .device_torch import own_errors, torch_module
+
+
+def k_smallest_columns(values: DeviceArray, k: int) -> tuple[DeviceArray, DeviceArray]:
+    """Return the k smallest entries of each row, ascending, and their columns."""
+    with own_errors():
+        found, columns = values.tensor.topk(k, dim=1, largest=False)
+    return DeviceArray(found), DeviceArray(columns)
 
 
 def _answers(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -86,6 +95,12 @@ def _fill_diagonal(a: DeviceArray, value: float) -> None:
 @_answers(np.take_along_axis)
 def _take_along_axis(a: DeviceArray, index: DeviceArray, axis: int) -> DeviceArray:
     return DeviceArray(a.tensor.gather(axis, index.tensor))
+
+
+@_answers(np.partition)
+def _partition(a: DeviceArray, kth: int, axis: int = -1) -> DeviceArray:
+    """Return the entries in order, which is more than is asked for."""
+    return DeviceArray(a.tensor.sort(dim=axis).values)
 
 
 @_answers(np.flatnonzero)

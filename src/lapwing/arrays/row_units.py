@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from .device import block_entries, map_where
 from .packing import expect, expect_finite
-from .threads import row_blocks
+from .threads import map_blocks, row_blocks
 
 #: Largest absolute values of ordinary rows, whose fourth powers are in range.
 ORDINARY = (1e-50, 1e50)
@@ -57,9 +58,13 @@ class RowUnits:
         """Whether rows are left as they are."""
         return self.exponent == 0 and self.origin is None
 
-    def apply(self, X: Any) -> Any:
-        """Return checked rows in these units: X itself where they are those of X."""
-        X = safe_precision(X)
+    def apply(self, X: Any, largest: float | None = None) -> Any:
+        """Return checked rows in these units: X itself where they are those of X.
+
+        ``largest`` is the largest absolute value of all rows, of which X may be a part; None takes
+        that of X.
+        """
+        X = safe_precision(X, largest)
         if self.identical:
             return X
         if self.origin is not None:
@@ -67,14 +72,17 @@ class RowUnits:
             X = X - self.origin.astype(X.dtype if X.dtype.kind == "f" else np.float64)
         return _times_power(X, self.exponent)
 
-    def apply_new(self, X: Any) -> Any:
-        """Return rows to predict in these units, or refuse what overflows in them."""
+    def apply_new(self, X: Any, largest: float) -> Any:
+        """Return rows to predict in these units, or refuse what overflows in them.
+
+        ``largest`` is their largest absolute value.
+        """
         with np.errstate(over="ignore"):
-            found = self.apply(X)
-        if not largest_value(found) <= _MOST:
+            found = self.apply(X, largest)
+        if not (largest if self.identical else largest_value(found)) <= _MOST:
             refuse(
-                f"holds values up to {largest_value(X):.1e}, whose squares overflow in the unit of "
-                "the training rows"
+                f"holds values up to {largest:.1e}, whose squares overflow in the unit of the "
+                "training rows"
             )
         return found
 
@@ -125,7 +133,7 @@ class Extent:
     Attributes
     ----------
     largest : float
-        The largest absolute value.
+        The largest absolute value; NaN or infinite if one of them is.
     low, high : ndarray of shape (d,) or None
         The ends of the columns; None for sparse rows.
     eps : float
@@ -139,13 +147,16 @@ class Extent:
 
     @classmethod
     def of(cls, X: Any) -> Extent:
-        """Return the extent of checked rows. Cost: one pass over them."""
+        """Return the extent of rows. Cost: one pass over them."""
         if sp.issparse(X) or 0 in X.shape:
             return cls(largest_value(X))
-        blocks = [X[rows] for rows in row_blocks(X.shape[0], max(1, _BLOCK // X.shape[1]))]
-        low = np.min([block.min(axis=0) for block in blocks], axis=0).astype(np.float64)
-        high = np.max([block.max(axis=0) for block in blocks], axis=0).astype(np.float64)
-        largest = float(np.maximum(-low, high).max())
+        with np.errstate(invalid="ignore", over="ignore"):  # of NaN, and of numbers above float64
+            ends = map_blocks(
+                lambda rows: (X[rows].min(axis=0), X[rows].max(axis=0)), _blocks_of(X)
+            )
+            low = np.min([low for low, _ in ends], axis=0).astype(np.float64)
+            high = np.max([high for _, high in ends], axis=0).astype(np.float64)
+            largest = float(np.maximum(-low, high).max())
         eps = np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps
         return cls(largest, low, high, float(eps))
 
@@ -256,8 +267,8 @@ def spread_and_level(X: sp.csr_matrix) -> tuple[float, float]:
 
 def column_means(X: np.ndarray) -> np.ndarray:
     """Return the mean of each column of dense rows, exactly for a constant column."""
-    first, blocks = X[0].astype(np.float64), row_blocks(len(X), max(1, _BLOCK // max(len(X[0]), 1)))
-    return first + np.sum([(X[rows] - first).sum(axis=0) for rows in blocks], axis=0) / len(X)
+    first = X[0].astype(np.float64)
+    return first + np.sum([(X[r] - first).sum(axis=0) for r in _blocks_of(X)], axis=0) / len(X)
 
 
 def column_variances(X: Any) -> np.ndarray:
@@ -274,33 +285,47 @@ def column_variances(X: Any) -> np.ndarray:
         squares = np.bincount(stored, (values - mean[stored]) ** 2, minlength=d)
         return (squares + n_zeros * (first + mean) ** 2) / n
     mean, total = column_means(X), np.zeros(d)
-    for rows in row_blocks(n, max(1, _BLOCK // max(d, 1))):
+    for rows in _blocks_of(X):
         centred = X[rows] - mean
         total += np.einsum("ij,ij->j", centred, centred)
     return total / n
 
 
 def largest_value(X: Any) -> float:
-    """Return the largest absolute value of rows."""
+    """Return the largest absolute value of rows; NaN if one of them is. Cost: a pass over them."""
     values = X.data if sp.issparse(X) else X
-    return max(-float(values.min(initial=0)), float(values.max(initial=0)))
+    with np.errstate(invalid="ignore"):  # of NaN
+        found = map_where(values, lambda rows: _largest(values[rows]), _blocks_of(values))
+        return float(np.max(found, initial=0.0))
 
 
-def single_precision_holds(X: Any) -> bool:
-    """Return whether squares of rows are in the range of single precision."""
+def single_precision_holds(X: Any, largest: float | None = None) -> bool:
+    """Return whether squares of rows are in the range of single precision.
+
+    ``largest`` is their largest absolute value, where it is known.
+    """
     low, high = _ORDINARY_SINGLE
-    return low <= largest_value(X) <= high
+    return low <= (largest_value(X) if largest is None else largest) <= high
 
 
-def safe_precision(X: Any) -> Any:
+def safe_precision(X: Any, largest: float | None = None) -> Any:
     """Return rows in double precision if single precision does not hold their squares."""
-    unsafe = X.dtype == np.float32 and not single_precision_holds(X)
+    unsafe = X.dtype == np.float32 and not single_precision_holds(X, largest)
     return X.astype(np.float64) if unsafe else X
 
 
-def check_kernel_matrix(K: np.ndarray) -> None:
-    """Refuse a Gram matrix of extreme values."""
-    largest = largest_value(K)
+def _blocks_of(X: np.ndarray) -> list[slice]:
+    """Return slices of rows that fit into a cache."""
+    n, size = X.shape[0], X.size
+    return row_blocks(n, max(1, block_entries(X, _BLOCK) * n // size)) if size else []
+
+
+def _largest(block: np.ndarray) -> float:
+    return float(np.maximum(-float(block.min()), float(block.max())))
+
+
+def check_kernel_matrix(largest: float) -> None:
+    """Refuse a Gram matrix of extreme values, given the largest one."""
     if not _is_ordinary(largest):
         refuse(f"holds kernel values up to {largest:.1e}", "Divide them by the largest of them")
 

@@ -217,7 +217,7 @@ def prepare(settings: Any, sample: Sample, seed: int) -> tuple[Setup, list[str]]
     """Choose rows, scale them and build their graph; return the setup and the families to try."""
     rows = choose_rows(sample, all_rows=settings.graph is not None, seed=seed)
     families = feasible_families(settings, rows, sample.targets)
-    report_stage(settings, "graph", 0.05)
+    report_stage(settings, "building the graph", 0.05)
     labels = Labels.among(rows.index, sample.targets)
     graph, n = resolve_graph(settings.graph, rows.scaled, DEFAULT_GRAPH), 0
     by_graph = settings.graph is None and {GRAPH, MANIFOLD} & set(families)

@@ -21,7 +21,7 @@ from ..arrays.blocks import located
 from ..arrays.device import follows_tensors
 from ..arrays.packing import expect
 from ..arrays.row_collections import is_dask, open_rows, split_columns, without_columns
-from ..arrays.row_units import SAME_UNITS, Extent, RowUnits
+from ..arrays.row_units import SAME_UNITS, RowUnits
 from ..messages import warn
 from ..solvers.driver import SolverResult
 from ..spaces.predictors import Predictor
@@ -255,18 +255,19 @@ class Model(BaseEstimator):
 
     def _check_rows(self, X: Any) -> Rows:
         """Return training rows, checked, in units in which the model can compute with them."""
-        rows = check_rows(self, X, dtype=self._row_dtype)
+        rows, extent = check_rows(self, X, dtype=self._row_dtype)
         own = self._scales_columns and not sp.issparse(rows.X)
-        units = SAME_UNITS if own else units_of(self, rows.X, Extent.of(rows.X))
-        rows = rows.in_units(units, in_tiles=self._row_dtype == ROW_DTYPE)
+        units = SAME_UNITS if own else units_of(self, rows.X, extent)
+        in_tiles = self._row_dtype == ROW_DTYPE
+        rows = rows.in_units(units, extent.largest, in_tiles=in_tiles)
         return rows.kept(X) if self._keeps_rows else rows
 
     def _new_rows(self, X: Any) -> Any:
         """Return rows to predict, checked, in the units of the training rows."""
-        X = check_new_rows(self, X, dtype=self._row_dtype)
+        X, extent = check_new_rows(self, X, dtype=self._row_dtype)
         if self._scales_columns and not sp.issparse(X):
             return X
-        return getattr(self, "_units", SAME_UNITS).apply_new(X)
+        return getattr(self, "_units", SAME_UNITS).apply_new(X, extent.largest)
 
     def _training_rows(self) -> Rows:
         """Return the rows of the last fit."""

@@ -38,7 +38,8 @@ def check_validation(settings: Any, rows: Rows, validation: Any) -> tuple[Any, n
             "fit"
         )
     X_v, y_v = validation
-    X_v = rows.units.apply_new(rows.check_like(settings, X_v, dtype=FLOATS))
+    X_v, extent = rows.check_like(settings, X_v, dtype=FLOATS)
+    X_v = rows.units.apply_new(X_v, extent.largest)
     y_v, known = labelled_rows(y_v, settings.unlabeled)
     if not known.any():
         raise ValueError("no validation row is labelled: validation=(X_v, y_v) needs labels")

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import to_device
 from ..arrays.row_units import single_precision_holds
 from ..graphs import KNNGraph
-from ..kernels.functions import Kernel
 from ..kernels.gram import single_precision_suffices
 from ..losses import SquaredLoss
 from ..messages import warn
@@ -168,7 +168,7 @@ def fit_tube(
         rows = X[np.ix_(used, used)] if kernel is None else X[used]
     shape = sizes.n_rows, sizes.n_columns
     first = start.coef[used] if start is not None and start.coef.shape == shape else None
-    problem, precise = _problems(settings, kernel, rows, part, targets)
+    problem, precise = _problems(settings, plan, rows, part, targets)
     steps = tube_steps(problem, precise, tol=settings.tol, memory=plan.cache_bytes, start=first)
     steps = restored_steps(steps, targets)
     step, result = run_solver(settings, plan.method, steps, settings.max_iter)
@@ -188,9 +188,10 @@ def fit_tube(
 
 
 def _problems(
-    settings: Any, kernel: Kernel | None, X: Any, part: GraphPart, targets: Targets
+    settings: Any, plan: Plan, X: Any, part: GraphPart, targets: Targets
 ) -> tuple[TubeProblem, Callable[[], TubeProblem] | None]:
     """Return the problem and, if its entries are rounded, a function that makes a precise one."""
+    kernel, there = plan.kernel, to_device(X) if plan.on_device else X
     C, epsilon = (targets.without_unit(n, getattr(settings, n)) for n in ("C", "epsilon"))
 
     def problem(rows: Any, dtype: type) -> TubeProblem:
@@ -204,15 +205,16 @@ def _problems(
             fit_intercept=bool(settings.fit_intercept),
             dtype=dtype,
             constant=part.constant,
+            where=entries.where,
         )
 
     if kernel is None:
         return problem(X, np.float64), None
     if not kernel.is_user_defined and single_precision_holds(X):
-        rounded = kernel.prepare(X, np.float32)
+        rounded = kernel.prepare(there, np.float32)
         if single_precision_suffices(kernel, rounded):
-            return problem(rounded, np.float32), lambda: problem(kernel.prepare(X), np.float64)
-    return problem(kernel.prepare(X), np.float64), None
+            return problem(rounded, np.float32), lambda: problem(kernel.prepare(there), np.float64)
+    return problem(kernel.prepare(there), np.float64), None
 
 
 def _warn_of_constant(settings: Any, part: GraphPart, scale: float) -> None:

@@ -37,7 +37,7 @@ def units_of(settings: Any, X: Any, extent: Extent) -> RowUnits:
         Of the rows.
     """
     if is_word(getattr(settings, "kernel", None), "precomputed"):
-        check_kernel_matrix(X)
+        check_kernel_matrix(extent.largest)
         return SAME_UNITS
     units = choose_units(
         extent,

@@ -68,9 +68,8 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
         If no row is labelled, if only one class is, if the labels are exactly −1 and +1 while −1
         is the marker of unlabelled rows, or if a class looks like the marker.
     """
-    present = set(values.tolist()) if values.dtype == object else set(np.unique(values).tolist())
-    present = {v for v in present if not _is_missing(v)}
-    if _same(-1, marker) and present == {-1, 1}:
+    known = values[labelled]
+    if are_signs(known, values[~labelled], marker):
         raise ValueError(
             "the labels are exactly -1 and +1, and -1 also marks unlabelled rows, so it is not "
             "known which rows are labelled. If -1 is a class, pass unlabeled=None and mark "
@@ -82,7 +81,7 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
             "no row is labelled: give the label of at least one row of each class "
             f"(rows with {marker!r}, None or NaN count as unlabelled)"
         )
-    classes = np.unique(_class_labels(values[labelled]))
+    classes = np.unique(_class_labels(known))
     _check_ambiguous(classes, marker)
     if len(classes) < 2:
         [label] = classes.tolist()
@@ -92,6 +91,19 @@ def encode_classes(values: np.ndarray, labelled: np.ndarray, marker: Any) -> np.
             f"two classes{hint if label == 1 else ''}"
         )
     return classes
+
+
+def are_signs(known: np.ndarray, unlabelled: np.ndarray, marker: Any) -> bool:
+    """Return whether labels are exactly −1 and +1, so that −1 may be a class or the marker."""
+    return _same(-1, marker) and _are_ones(known) and _has_marker(unlabelled, marker)
+
+
+def _are_ones(known: np.ndarray) -> bool:
+    return len(known) > 0 and bool(np.all(known == 1))
+
+
+def _has_marker(unlabelled: np.ndarray, marker: Any) -> bool:
+    return any(not _is_missing(v) and _same(v, marker) for v in unlabelled.tolist())
 
 
 def check_new_classes(known: np.ndarray, classes: np.ndarray, marker: Any) -> np.ndarray:

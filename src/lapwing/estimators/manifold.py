@@ -135,7 +135,8 @@ def build_space(
     kernel, storage = plan.kernel, plan.storage
     if kernel is None:
         return KernelSpace(dense_operator(X, ridge)), None
-    prepared = double = kernel.prepare(to_device(X) if plan.on_device else X)
+    moves = plan.on_device and kernel.uses_device
+    prepared = double = kernel.prepare(to_device(X) if moves else X)
     gram = exact = None
     if storage is not None:
         rounded = not exactly and storage not in ("float64", "triangle64")
@@ -145,7 +146,7 @@ def build_space(
         if plan.method == "manifold_cg" and (prepared is not double or storage == "triangle32"):
             exact = gram_operator(kernel, double, "tiled", ridge)
     if plan.space == "linear":
-        return LinearSpace(double.data, gram), exact
+        return LinearSpace(to_device(double.data) if plan.on_device else double.data, gram), exact
     assert gram is not None
     return KernelSpace(gram), exact
 

@@ -8,13 +8,16 @@ Each of these is a value; nothing is stored on the estimator before the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..arrays.device import on_host, to_device
 from ..messages import warn
+from ..plan.base import Plan
 from ..plan.margin import plan_margin
 from ..solvers.driver import Step
 from ..solvers.methods import Sizes
@@ -94,7 +97,14 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
     kernel = resolve_kernel(settings, X)
     plan = plan_margin(
         kernel,
-        Sizes(X.shape[0], X.shape[1], len(targets.index), count_columns(settings, targets, **how)),
+        Sizes(
+            n_rows=X.shape[0],
+            n_features=X.shape[1],
+            n_labelled=len(targets.index),
+            n_columns=count_columns(settings, targets, **how),
+            is_sparse=sp.issparse(X),
+        ),
+        stored=X.nnz if sp.issparse(X) else X.size,
         solver=settings.solver,
         n_landmarks=settings.n_landmarks,
         landmarks=settings.landmarks,
@@ -104,10 +114,11 @@ def fit_margin(settings: Any, X: Any, targets: Targets, start: MarginStart | Non
     landmarks: Landmarks | None = None
     if plan.space == "landmarks":
         landmarks = make_landmarks(plan, X, for_landmarks, start, settings.landmarks)
-        space: Space = LinearSpace(landmarks.features.values)
+        features = landmarks.features.values
+        space: Space = LinearSpace(to_device(features) if plan.on_device else features)
     else:
         space, _ = build_space(plan, X, exactly=True)
-    problem = margin_problem(settings, space, targets, unlabelled, columns, plan.lbfgs_memory)
+    problem = margin_problem(settings, space, targets, unlabelled, columns, plan)
     first = _first_vectors(problem, last)
     changes = StoredChanges(problem, first)
     steps = margin_steps(settings, problem, columns, first, changes)
@@ -199,7 +210,7 @@ def margin_problem(
     targets: Targets,
     unlabelled: np.ndarray,
     columns: Columns,
-    memory: int,
+    plan: Plan,
 ) -> MarginProblem:
     """Return the objective of all columns over a space.
 
@@ -215,8 +226,8 @@ def margin_problem(
         The unlabelled rows that are used.
     columns : Columns
         Targets and weights of each column.
-    memory : int
-        Steps that L-BFGS remembers.
+    plan : Plan
+        Where the functions are, and how many steps L-BFGS remembers.
     """
     row_weights = targets.row_weights / targets.row_weights.max()
     weights = row_weights[unlabelled] / max(row_weights[unlabelled].sum(), 1e-300)
@@ -228,8 +239,10 @@ def margin_problem(
         balance = np.zeros(len(row_weights))
         balance[unlabelled] = weights
         level = 2.0 * columns.ratio - 1.0
+    where = to_device(np.empty(0)) if plan.on_device else None
+    intercept = bool(settings.fit_intercept)
     return MarginProblem(
-        space=AffineSpace(space, balance, level, fit_intercept=bool(settings.fit_intercept)),
+        space=AffineSpace(space, balance, level, fit_intercept=intercept, where=where),
         labelled=targets.index,
         unlabelled=unlabelled,
         targets=columns.targets,
@@ -239,7 +252,7 @@ def margin_problem(
         reg_unlabeled=np.full(columns.size, float(settings.reg_unlabeled)),
         positive_ratio=columns.ratio,
         disturbance=columns.disturbance,
-        memory=memory,
+        memory=plan.lbfgs_memory,
     )
 
 
@@ -271,6 +284,7 @@ def margin_steps(
         minimum, best = stage.minimum, np.arange(columns.per_run)
         if stage.settled is not None:  # before the last stage restarts differ in their objectives
             best = columns.best(minimum.objective)
+        minimum = replace(minimum, values=on_host(minimum.values))
         values = minimum.values[:, best]
         changes.update(minimum, best)
         evaluations += stage.evaluations

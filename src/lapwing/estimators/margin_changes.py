@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.device import on_host
 from ..solvers.lbfgs import Minimum
 from ..solvers.s3vm import MarginProblem
 from ..solvers.stopping import decisions
@@ -44,7 +45,7 @@ class StoredChanges:
         self._before: np.ndarray | None = None
         self._first: np.ndarray | None = None
         if start is not None:
-            self._before = problem.values(start)[self.unlabelled]
+            self._before = on_host(problem.values(start))[self.unlabelled]
             self._first = decisions(self._before)
 
     def update(self, minimum: Minimum, best: np.ndarray) -> None:

@@ -107,8 +107,9 @@ class Classifier(ClassifierMixin, Model):
         if solution.values is not None:
             values = solution.values
             codes = values if values.ndim == 1 else decisions(values).astype(int)
-            codes = np.where(targets.labelled, targets.given, codes)
-            attributes["transduction_"] = targets.classes[codes]
+            found, labelled = targets.classes[codes], np.flatnonzero(targets.labelled)
+            found[labelled] = targets.classes[targets.given[labelled]]
+            attributes["transduction_"] = found
         return super()._set_fitted(rows, targets, solution, **attributes)
 
     @follows_tensors

@@ -137,7 +137,7 @@ def check_blocks(settings: Any, collection: RowCollection) -> CheckedBlocks:
     extent: Extent = reduce(or_, [b.extent for b in found if b.extent is not None])
     own = getattr(settings, "_scales_columns", False) and extent.low is not None
     units = SAME_UNITS if own else units_of(settings, None, extent)
-    blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units))
+    blocks = replace(blocks, n_rows=n, sizes=sizes, convert=_RowsOf(units, extent.largest))
     source = RowSource(blocks, max(block.row_size for block in found), index, others)
     names = columns.names if collection.names is None else np.array(collection.names, dtype=object)
     rows = Rows(None, columns.n_features, names, units, source)
@@ -190,12 +190,21 @@ def _all_labels(part: Part, marker: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _RowsOf:
-    """The rows of a part, in units; sent to workers of Dask."""
+    """The rows of a part, in units; sent to workers of Dask.
+
+    Attributes
+    ----------
+    units : RowUnits
+        The units.
+    largest : float
+        Largest value of all parts.
+    """
 
     units: RowUnits
+    largest: float
 
     def __call__(self, part: Part) -> Any:
-        return self.units.apply(plain_rows(part.X))
+        return self.units.apply(plain_rows(part.X), self.largest)
 
 
 @dataclass(frozen=True)
@@ -258,12 +267,12 @@ class _Inspection:
     def _inspected(self, part: Part) -> _Block:
         settings, first = self.settings, self.first
         if first is None:
-            found = check_rows(settings, part.X, least=0, dtype=ROW_DTYPE)
+            found, extent = check_rows(settings, part.X, least=0, dtype=ROW_DTYPE)
             X, columns = found.X, replace(found, X=None)
             self.first = columns if self.unit == "block" else None
         else:
             columns = first
-            X = first.check_like(settings, part.X, least=0, dtype=ROW_DTYPE)
+            X, extent = first.check_like(settings, part.X, least=0, dtype=ROW_DTYPE)
         n, index, labels = X.shape[0], None, None
         if part.y is not None:
             values, labelled = labelled_rows(part.y, settings.unlabeled)
@@ -276,8 +285,8 @@ class _Inspection:
             weights = _checked_weights(part.weights, n)
             others = _range(weights, np.empty(0, dtype=int) if index is None else index)
             weights = weights if index is None else weights[index]
-        extent = Extent.of(X) if n else None
-        return _Block(n, columns, extent, _row_size(X), index, labels, weights, others)
+        row_size = _row_size(X)
+        return _Block(n, columns, extent if n else None, row_size, index, labels, weights, others)
 
 
 def _labels(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..arrays.blocks import RowBlocks, canonical_rows
 from ..arrays.row_collections import refuse_dask
-from ..arrays.row_units import SAME_UNITS, RowsInUnits, RowUnits
+from ..arrays.row_units import SAME_UNITS, Extent, RowsInUnits, RowUnits
 
 if TYPE_CHECKING:
     from .targets import Targets
@@ -115,12 +115,15 @@ class Rows:
         source = {} if self.source is None else {"_source": self.source, "_from_blocks": True}
         return {"n_features_in_": self.n_features, **named, **units, **beside, **source}
 
-    def in_units(self, units: RowUnits, *, in_tiles: bool = False) -> Rows:
-        """Return the rows in these units; ``in_tiles`` converts dense ones as they are read."""
+    def in_units(self, units: RowUnits, largest: float, *, in_tiles: bool = False) -> Rows:
+        """Return the rows, whose largest value is known, in these units.
+
+        ``in_tiles`` converts dense ones as they are read.
+        """
         if in_tiles and not sp.issparse(self.X):
             X = self.X if units.identical else RowsInUnits(self.X, units)
             return replace(self, X=X, units=units)
-        return replace(self, X=units.apply(self.X), units=units)
+        return replace(self, X=units.apply(self.X, largest), units=units)
 
     def kept(self, given: Any) -> Rows:
         """Return rows that do not change when the user's object does.
@@ -133,7 +136,9 @@ class Rows:
         shared = _shares_memory(self.X, given) and not _is_mapped(self.X)
         return replace(self, X=self.X.copy()) if shared else self
 
-    def check_like(self, model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:
+    def check_like(
+        self, model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1
+    ) -> tuple[Any, Extent]:
         """Return other rows, checked for the same columns before the model is fitted."""
         probe = copy.copy(model)
         for name, value in self.attributes.items():
@@ -141,24 +146,29 @@ class Rows:
         return check_new_rows(probe, X, dtype=dtype, least=least)
 
 
-def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> Rows:
-    """Return training rows, an array or a CSR matrix without repeated entries.
+def check_rows(model: Any, X: Any, *, least: int = 2, dtype: Any = FLOATS) -> tuple[Rows, Extent]:
+    """Return training rows, an array or a CSR matrix without repeated entries, and their extent.
 
-    The estimator is not changed: a fit that fails later leaves no trace.
+    The estimator is not changed: a fit that fails later leaves no trace. Cost: one pass over them.
     """
     probe = copy.copy(model)
-    X = _validated(probe, X, reset=True, least=least, dtype=dtype)
+    X, extent = _validated(probe, X, reset=True, least=least, dtype=dtype)
     if get_tags(model).input_tags.pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(f"a precomputed kernel must be a square matrix, got shape {X.shape}")
-    return Rows(X, probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+    return Rows(X, probe.n_features_in_, getattr(probe, "feature_names_in_", None)), extent
 
 
-def check_new_rows(model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1) -> Any:
-    """Return rows to predict, which must have the columns of the training rows."""
+def check_new_rows(
+    model: Any, X: Any, *, dtype: Any = FLOATS, least: int = 1
+) -> tuple[Any, Extent]:
+    """Return rows to predict, which must have the columns of the training rows; and their extent.
+
+    Cost: one pass over them.
+    """
     return _validated(model, X, reset=False, least=least, dtype=dtype)
 
 
-def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> Any:
+def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> tuple[Any, Extent]:
     refuse_dask(X, f"this method of {type(model).__name__}")
     _refuse_types(X)
     tags = get_tags(model).input_tags
@@ -167,7 +177,8 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
             f"X is sparse, and {type(model).__name__} needs dense rows: reduce them, for example "
             "with sklearn.decomposition.TruncatedSVD, or pass X.toarray() if it fits into memory"
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # of its sum, which finds NaN
+    # Numbers of another type may not be finite in float64, which the extent shows.
+    with np.errstate(over="ignore", invalid="ignore"):
         X = validate_data(
             model,
             X,
@@ -175,8 +186,16 @@ def _validated(model: Any, X: Any, *, reset: bool, least: int, dtype: Any) -> An
             dtype=dtype if isinstance(dtype, str) else list(dtype),
             reset=reset,
             ensure_min_samples=least,
+            ensure_all_finite=False,
         )
-    return canonical_rows(X)
+    X = canonical_rows(X)
+    extent = Extent.of(X)
+    if not np.isfinite(extent.largest):
+        if X.dtype.itemsize > 8:  # too large for float64 alone
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float64)
+        assert_all_finite(X, estimator_name=type(model).__name__, input_name="X")
+    return X, extent
 
 
 def _refuse_types(X: Any) -> None:

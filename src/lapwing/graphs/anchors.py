@@ -19,12 +19,16 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..arrays.blocks import RowBlocks, Sums, as_it_is
+from ..arrays.device import device_tiles, is_on_device, moves_to_device, on_host, to_device
+from ..arrays.device_functions import k_smallest_columns
 from ..arrays.threads import map_blocks, row_blocks
 from .points import squared_norms
 
 WEIGHTS = ("kernel", "lae")
 #: Memory for the distances of one block of rows to all anchors.
 _BLOCK_BYTES = 8_000_000
+#: Distances that are computed at a time on a device.
+_DEVICE_ENTRIES = 20_000_000
 #: Numbers per row while kernel weights of a few anchors are computed.
 _WEIGHT_NUMBERS = 30
 #: Rows of a tile of sums.
@@ -118,26 +122,35 @@ class AnchorGraph:
         return self._matrix(index, local)
 
     def _join(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the s nearest anchors of each row, and squared distances or "lae" weights."""
+        """Return the s nearest anchors of each row, and squared distances or "lae" weights.
+
+        Distances of dense rows are computed on the device, if one is used.
+        """
         m, s = len(self.anchors), self.n_neighbors
         index, local = np.empty((X.shape[0], s), dtype=np.int32), np.empty((X.shape[0], s))
         centre = self.anchors.mean(axis=0)  # centring keeps the digits of the products
         U = self.anchors - centre
         squares, shift = np.einsum("ij,ij->i", U, U), U @ centre
         gram = U @ U.T if self.weights == "lae" else None
+        moves = moves_to_device(X)
+        points, origin, sizes = (
+            map(to_device, (U, centre, squares)) if moves else (U, centre, squares)
+        )
 
-        def join(rows: slice) -> None:
-            part = X[rows].astype(np.float64)
+        def join(rows: slice, part: Any) -> None:
+            part = part.astype(np.float64)
             if sp.issparse(part):  # centred rows would be dense: shift the products instead
                 size = squared_norms(part) + centre @ centre
                 products = part @ U.T - shift
                 norms = size - 2 * (part @ centre)
             else:
-                part -= centre
+                part -= origin
                 size = norms = np.einsum("ij,ij->i", part, part)
-                products = part @ U.T
-            index[rows] = nearest = _smallest(squares - 2 * products, s)
-            products = np.take_along_axis(products, nearest, axis=1)
+                products = part @ points.T
+            nearest = _smallest(sizes - 2 * products, s)
+            products = on_host(np.take_along_axis(products, nearest, axis=1))
+            size, norms, nearest = on_host(size), on_host(norms), on_host(nearest)
+            index[rows] = nearest
             if gram is None:
                 local[rows] = np.maximum(norms[:, None] - 2 * products + squares[nearest], 0.0)
                 return
@@ -149,7 +162,14 @@ class AnchorGraph:
             local[rows] = simplex_weights(G)
 
         width = m if sp.issparse(X) else max(m, X.shape[1])
-        map_blocks(join, row_blocks(X.shape[0], _block_rows(width)))
+        if moves:
+            at_once = max(1, _DEVICE_ENTRIES // width)
+            blocks = row_blocks(X.shape[0], at_once)
+            for rows, part in zip(blocks, device_tiles(X, at_once), strict=True):
+                join(rows, part)
+        else:
+            blocks = row_blocks(X.shape[0], _block_rows(width))
+            map_blocks(lambda rows: join(rows, X[rows]), blocks)
         return index, local
 
     def _matrix(self, index: np.ndarray, weights: np.ndarray) -> sp.csr_array:
@@ -237,8 +257,10 @@ def _solve_chosen(H: np.ndarray, u: np.ndarray, chosen: np.ndarray, rows: np.nda
         rows = rows[bad.any(axis=1) & chosen[rows].any(axis=1)]
 
 
-def _smallest(values: np.ndarray, s: int) -> np.ndarray:
+def _smallest(values: Any, s: int) -> Any:
     """Return the indices of the s smallest values of each row, ascending; overwrites the values."""
+    if is_on_device(values):
+        return k_smallest_columns(values, s)[1]
     # A few passes of argmin are much faster than one partition.
     found = np.empty((len(values), s), dtype=np.intp)
     every = np.arange(len(values))

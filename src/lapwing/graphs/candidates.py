@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from ..arrays.device import block_entries, on_host
-from ..arrays.device_arrays import k_smallest_columns
+from ..arrays.device_functions import k_smallest_columns
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .points import Points
 from .tiles import DOUBLE, DenseTiles, Frame, choose_tiles

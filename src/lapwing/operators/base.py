@@ -33,6 +33,8 @@ class Operator:
         The entries in float64, if they are stored as one array.
     matrix : CSR matrix of shape (n, n) or None
         The entries, if they are stored as a sparse matrix.
+    n_additions : int
+        Bound of the roundings that a term of a product meets, for bounds of its error.
     """
 
     array: np.ndarray | None = None
@@ -41,6 +43,7 @@ class Operator:
     def __init__(self, n: int) -> None:
         self.shape = (n, n)
         self.passes = 0
+        self.n_additions = n + 1
         self.null_space: sp.csr_matrix | None = None
 
     def __matmul__(self, V: Any) -> Any:
@@ -88,6 +91,10 @@ class Operator:
         """Return some entries of the diagonal, exactly."""
         parts = [index[b] for b in row_blocks(len(index), 64)]
         return np.concatenate([np.diag(self.submatrix(part, part)) for part in parts])
+
+    def moved_to(self, X: Any) -> Operator:
+        """Return the map with its entries where X is, or itself if they are on the host."""
+        return self
 
     def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
         """Return the entries of some rows and columns, shape (len(rows), number of columns)."""

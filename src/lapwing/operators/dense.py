@@ -15,13 +15,11 @@ import numpy as np
 from ..arrays.device import is_on_device, like, on_host
 from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .base import Operator
+from .rows import times
 
 #: Side of a square tile: 512 × 512 doubles (2 MB) stay in cache, and one product of that size takes
 #: long compared with switching threads.
 TILE = 512
-#: Rows of a tile used at a time: 256 × 512 doubles are still in the cache of one core when they
-#: are used for the second time.
-_STRIP = 256
 
 
 class DenseOperator(Operator):
@@ -79,6 +77,7 @@ class TileOperator(Operator):
     def __init__(self, n: int, tile: Callable[[int, int], np.ndarray]) -> None:
         super().__init__(n)
         self.blocks = row_blocks(n, TILE)
+        self.n_additions = TILE + len(self.blocks) + n_threads() + 1
         self.tile = tile
         # Assigning rows of tiles back and forth gives each thread the same share of a triangle.
         # It depends on the number of threads only, so sums are formed in the same order each time.
@@ -135,12 +134,9 @@ class TileOperator(Operator):
         product = np.zeros(V.shape)
         for i in share:
             for j in range(i + 1):
-                columns, tile = self.blocks[j], self.tile(i, j)
-                for part in row_blocks(len(tile), _STRIP):
-                    strip = tile[part].astype(np.float64, copy=False)
-                    start = self.blocks[i].start
-                    rows = slice(start + part.start, start + part.stop)
-                    product[rows] += strip @ V[columns]
-                    if j < i:
-                        product[columns] += strip.T @ V[rows]
+                rows, columns = self.blocks[i], self.blocks[j]
+                tile = self.tile(i, j).astype(np.float64, copy=False)
+                product[rows] += times(tile, V[columns])
+                if j < i:
+                    product[columns] += times(tile.T, V[rows])
         return product

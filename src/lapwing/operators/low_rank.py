@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ..arrays.device import like
 from .base import Operator
 
 
@@ -12,11 +15,11 @@ class LowRankOperator(Operator):
 
     Parameters
     ----------
-    factor : ndarray of shape (n, r)
-        Z.
+    factor : array of shape (n, r)
+        Z, on the host for products.
     """
 
-    def __init__(self, factor: np.ndarray) -> None:
+    def __init__(self, factor: Any) -> None:
         super().__init__(len(factor))
         self.factor = factor
 
@@ -28,7 +31,11 @@ class LowRankOperator(Operator):
         """Return some entries of the diagonal."""
         return np.einsum("ij,ij->i", self.factor[index], self.factor[index])
 
-    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+    def moved_to(self, X: Any) -> LowRankOperator:
+        """Return the map with its factor where X is."""
+        return LowRankOperator(like(X, self.factor))
+
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> Any:
         """Return some entries. Cost: r operations each."""
         return self.factor[rows] @ self.factor[columns].T
 

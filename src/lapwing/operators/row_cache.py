@@ -1,19 +1,24 @@
 """A cache for rows of a large symmetric matrix, which are computed when they are needed.
 
-For methods that need few of the rows many times. Rows may be stored in single precision; sums are
-formed in double precision.
+For methods that need few of the rows many times. Rows may be stored in single precision, and on a
+device, where sums of them are then formed, in double precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.device import block_entries, like, map_where, on_host
+from ..arrays.threads import row_blocks
 
 #: Number of columns processed at a time: a few hundred rows of them stay in the CPU cache.
 _COLUMN_BLOCK = 2048
+#: Columns and rows summed at a time: in double precision they fit into the cache of a core.
+_SUM_COLUMNS, _ROWS_AT_ONCE = 8192, 16
+_HOST = np.empty(0)
 
 
 class RowCache:
@@ -32,6 +37,8 @@ class RowCache:
         Precision of the stored rows.
     least_rows : int
         The largest number of rows that are used together.
+    where : array, optional
+        Rows are stored where this array is, on a device for instance.
 
     Attributes
     ----------
@@ -43,15 +50,16 @@ class RowCache:
 
     def __init__(
         self,
-        submatrix: Callable[[np.ndarray, np.ndarray | slice], np.ndarray],
+        submatrix: Callable[[np.ndarray, np.ndarray | slice], Any],
         n: int,
         max_bytes: int,
         dtype: type,
         least_rows: int,
+        where: Any = _HOST,
     ) -> None:
         self.submatrix = submatrix
         entries = max(int(max_bytes) // np.dtype(dtype).itemsize, least_rows * n)
-        self._buffer: np.ndarray = np.empty(min(entries, n * n), dtype=dtype)
+        self._buffer: Any = np.empty_like(where, dtype, shape=(min(entries, n * n),))
         self._slot = np.full(n, -1)  # position of each row in the store, -1 if it is not there
         self.made = 0
         self.reset()
@@ -106,19 +114,34 @@ class RowCache:
             columns = block if whole else self.columns[block]
             self._rows[fresh, block] = self.submatrix(missing, columns)
 
-        map_blocks(fill, row_blocks(len(self.columns), _COLUMN_BLOCK))
+        at_once = block_entries(self._buffer, 0) // len(missing)
+        blocks = row_blocks(len(self.columns), max(at_once, _COLUMN_BLOCK))
+        map_where(self._buffer, fill, blocks)
         self.made += len(missing) * len(self.columns)
 
     def square(self, index: np.ndarray, position: np.ndarray) -> np.ndarray:
         """Return the square submatrix of fetched rows; ``position`` are their column positions."""
-        values = self._rows[self._slot[index][:, None], position].astype(np.float64)
-        return (values + values.T) / 2.0
+        values = on_host(self._rows[self._slot[index][:, None], position])
+        square = np.add(values, values.T, dtype=np.float64)
+        square /= 2.0
+        return square
 
     def combine(self, index: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weights · row of fetched rows, of shape (columns, c), for weights (rows, c)."""
-        slots = self._slot[index]
+        slots, weights = self._slot[index], like(self._buffer, weights)
+        width = max(block_entries(self._buffer, 0), _SUM_COLUMNS)
+        at_once = max(block_entries(self._buffer, 0) // len(self.columns), _ROWS_AT_ONCE)
 
         def part(block: slice) -> np.ndarray:
-            return self._rows[slots, block].astype(np.float64).T @ weights
+            n, (most, c) = block.stop - block.start, weights.shape
+            total = np.zeros_like(self._buffer, np.float64, shape=(n, c))
+            # One array for all parts in turn: new memory would take longer than the sums.
+            double = np.empty_like(self._buffer, np.float64, shape=(min(at_once, most), n))
+            for some in row_blocks(most, at_once):
+                rows = double[: some.stop - some.start]
+                rows[:] = self._rows[slots[some], block]
+                total += rows.T @ weights[some]
+            return on_host(total)
 
-        return np.concatenate(map_blocks(part, row_blocks(len(self.columns), _COLUMN_BLOCK)))
+        blocks = row_blocks(len(self.columns), width)
+        return np.concatenate(map_where(self._buffer, part, blocks))

@@ -1,22 +1,28 @@
 """Products with the rows of a data matrix and with its transpose, dense or sparse.
 
 SciPy multiplies sparse matrices on one thread. Here the rows are divided into one part per thread,
-as views of the same arrays: no copy is made, and in particular no transposed one.
+as views of the same arrays: no copy is made, and in particular no transposed one. A device, where
+products are where the block is, has one of each.
 """
 
 from __future__ import annotations
 
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays.device import is_on_device
+from ..arrays.device_sparse import sparse_on_device
 from ..arrays.threads import map_blocks, n_threads
 from .base import Operator
 
 #: Number of multiplications below which starting threads costs more than it saves.
 THREAD_WORK = 2_000_000
+#: Number of columns up to which a product is formed column by column.
+_FEW = 4
 
 
 class Rows:
@@ -25,7 +31,7 @@ class Rows:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        The rows.
+        The rows; dense ones may be on a device, and then blocks are.
     """
 
     def __init__(self, X: np.ndarray | sp.csr_matrix) -> None:
@@ -34,14 +40,20 @@ class Rows:
         self._parts = row_parts(X) if sp.issparse(X) else []  # BLAS has its own threads
         self._stored = sum(part.nnz for _, part in self._parts)
 
-    def __matmul__(self, W: np.ndarray) -> np.ndarray:
+    def __matmul__(self, W: Any) -> Any:
         """Return XW for a block W of shape (d, c)."""
+        if is_on_device(W):
+            return (sparse_on_device(self, self.X, W) if sp.issparse(self.X) else self.X) @ W
         if not self._worth_threads(W):
             return times(self.X, W)
         return np.concatenate(map_blocks(lambda part: times(part[1], W), self._parts))
 
-    def transposed_times(self, V: np.ndarray) -> np.ndarray:
+    def transposed_times(self, V: Any) -> Any:
         """Return XᵀV for a block V of shape (n, c)."""
+        if is_on_device(V):
+            if sp.issparse(self.X):
+                return sparse_on_device(self, self.X, V, transposed=True) @ V
+            return self.X.T @ V
         if not self._worth_threads(V):
             return times(self.X.T, V)
         products = map_blocks(lambda part: times(_transposed(part[1]), V[part[0]]), self._parts)
@@ -114,7 +126,11 @@ def _transposed(part: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def times(X: np.ndarray | sp.csr_matrix, W: np.ndarray) -> np.ndarray:
-    """Return XW on one thread."""
-    if W.shape[1] == 1:  # SciPy's product with one vector is faster
-        return np.asarray(X @ W[:, 0])[:, None]
+    """Return XW on one thread.
+
+    Few columns are multiplied one by one. Products of matrices take up to twice as long, since BLAS
+    copies X for them and SciPy loops over so few columns for each stored entry.
+    """
+    if 0 < W.shape[1] <= _FEW:
+        return np.array([X @ column for column in W.T]).T
     return np.asarray(X @ W)

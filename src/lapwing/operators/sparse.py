@@ -11,7 +11,7 @@ from ..arrays.device import is_on_device
 from ..arrays.device_sparse import sparse_on_device
 from ..arrays.threads import map_blocks
 from .base import Operator
-from .rows import THREAD_WORK, row_parts
+from .rows import THREAD_WORK, row_parts, times
 
 
 class SparseOperator(Operator):
@@ -41,8 +41,8 @@ class SparseOperator(Operator):
         if is_on_device(V):
             return sparse_on_device(self, self.matrix, V) @ V
         if self.matrix.nnz * V.shape[1] < THREAD_WORK:
-            return self.matrix @ V
-        return np.concatenate(map_blocks(lambda part: part @ V, self._parts))
+            return times(self.matrix, V)
+        return np.concatenate(map_blocks(lambda part: times(part, V), self._parts))
 
 
 class PowerOperator(Operator):

@@ -18,9 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays.device import block_entries, like, map_where, on_host
-from ..arrays.threads import n_threads, row_blocks
+from ..arrays.threads import map_blocks, n_threads, row_blocks
 from .base import Operator
 from .dense import TILE, TileOperator
+from .rows import THREAD_WORK, row_parts
 
 EPS = float(np.finfo(float).eps)
 #: Slices of each factor: four of at least 17 bits are more than the 53 bits of a double.
@@ -142,7 +143,11 @@ def _times_matrix(A: Any, V: Twofold) -> Twofold:
     if sp.issparse(A):
         A = sp.csr_matrix(A)
         terms = int(np.diff(A.indptr).max(initial=1))
-        return _times_rows(A, V, *_sliced_columns(V, terms), terms)
+        sliced = _sliced_columns(V, terms)
+        if A.nnz * sliced[0].shape[1] < THREAD_WORK:
+            return _times_rows(A, V, *sliced, terms)
+        parts = [part for _, part in row_parts(A)]
+        return _stack(map_blocks(lambda part: _times_rows(part, V, *sliced, terms), parts))
     terms = A.shape[1]
     columns, bits = _sliced_columns(V, terms)
     columns = like(A, columns)

@@ -44,7 +44,8 @@ class Plan:
     lbfgs_memory : int
         Steps that L-BFGS remembers, where it is used.
     on_device : bool
-        Whether the Gram matrix is formed, and factored, on the device that is used.
+        Whether the Gram matrix, or the rows of it that are used, are on the device that is used;
+        for L-BFGS, whether functions and their values are there.
     """
 
     kernel: Kernel | None

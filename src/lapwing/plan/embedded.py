@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from ..arrays.device import DEVICE_WORK, active_device, device_budget
 from ..arrays.memory import memory_budget, require_memory
 from ..kernels.functions import Kernel
 from ..kernels.gram import choose_storage, gram_bytes
@@ -58,6 +59,7 @@ def plan_tube(
         graph_kernel, stored = "inverse", 8 * tube_bytes(n, 0)  # blocks of conjugate gradients
     needed = stored + tube_bytes(n, sizes.n_columns)
     require_memory(needed, budget, f"fitting {n} rows", "fit fewer unlabelled rows")
+    on_device = graph_kernel is not None and _device_memory(kernel, sizes, n_eigenvectors or 0)
     return Plan(
         kernel,
         "decompose",
@@ -66,8 +68,20 @@ def plan_tube(
         budget,
         needed,
         graph_kernel=graph_kernel,
-        cache_bytes=budget - stored,
+        cache_bytes=on_device or budget - stored,
+        on_device=bool(on_device),
     )
+
+
+def _device_memory(kernel: Kernel | None, sizes: Sizes, n_eigenvectors: int) -> int:
+    """Return the memory for `tube_steps` with rows of Q on the device, or 0 to stay on the host."""
+    if active_device() is None or kernel is None or not kernel.uses_device or sizes.is_sparse:
+        return 0
+    n = sizes.n_rows
+    # Rows as they are given, centred and rounded, and K of as many of them as a step takes.
+    taken = 8 * n * (4 * sizes.n_features + n_eigenvectors) + min(DEVICE_WORK, 32 * n * n)
+    memory = device_budget() - taken
+    return memory if memory >= tube_bytes(n, sizes.n_columns) else 0
 
 
 def plan_embedded_ridge(

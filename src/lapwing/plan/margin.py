@@ -5,8 +5,11 @@ Notation: n rows, m landmarks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from ..arrays.device import active_device, device_budget
+from ..arrays.device_sparse import sparse_bytes
 from ..arrays.memory import memory_budget, require_memory
 from ..kernels.functions import Kernel
 from ..kernels.gram import gram_bytes
@@ -16,6 +19,10 @@ from ..solvers.methods import Sizes
 from ..spaces.feature_blocks import pass_bytes
 from .base import Plan, storage_for_products
 
+#: Solvers whose steps are computed on a device; the others rank rows or bisect for each column.
+ON_DEVICE = ("quasi-newton", "cccp")
+#: Times that rows, or their Gram matrix, must fit into its memory.
+_ROOM = 4
 #: Vectors of the labelled rows per column: targets, weights, and the ratio of their classes.
 _LABELLED_VECTORS = 5
 #: Vectors of coordinates per column, beside those of L-BFGS and of a pass, where rows come in
@@ -28,6 +35,7 @@ def plan_margin(
     kernel: Kernel | None,
     sizes: Sizes,
     *,
+    stored: int,
     solver: str,
     n_landmarks: int | None,
     landmarks: str,
@@ -41,6 +49,8 @@ def plan_margin(
         The kernel of the rows.
     sizes : Sizes
         Of the problem; its columns are classes, restarts and folds.
+    stored : int
+        Stored entries of the rows.
     solver : str
         The user's choice.
     n_landmarks : int or None
@@ -70,23 +80,34 @@ def plan_margin(
     storage: str | None = None
     if space == "expansion" and kernel is not None:
         storage = storage_for_products(n, budget, work)
-        stored = gram_bytes(n, storage)
+        kept = gram_bytes(n, storage)
     else:
         storage = "given" if kernel is None else None
-        stored = 0 if n_landmarks is None else 16 * n * n_landmarks  # features, kernel values
+        kept = 0 if n_landmarks is None else 16 * n * n_landmarks  # features, kernel values
         if landmarks == "pca" and n_landmarks is not None:
-            stored += gram_bytes(n, "float64")
-        require_memory(stored + work, budget, what, f"set n_landmarks or lower it, {advice}")
-    return Plan(
-        kernel,
-        solver,
-        space,
-        storage,
-        budget,
-        stored + work,
-        n_points=n_landmarks or 0,
-        lbfgs_memory=affordable_memory(n, n_coordinates, columns, budget - stored),
-    )
+            kept += gram_bytes(n, "float64")
+        require_memory(kept + work, budget, what, f"set n_landmarks or lower it, {advice}")
+    memory = affordable_memory(n, n_coordinates, columns, budget - kept)
+    plan = Plan(kernel, solver, space, storage, budget, kept + work)
+    plan = replace(plan, n_points=n_landmarks or 0, lbfgs_memory=memory)
+    there = lbfgs_bytes(n, n_coordinates, columns, memory)
+    return replace(plan, on_device=_fits_device(plan, sizes, there, stored))
+
+
+def _fits_device(plan: Plan, sizes: Sizes, work: int, stored: int) -> bool:
+    """Return whether a device is used, and has memory for K or for the rows and for L-BFGS."""
+    if active_device() is None or plan.method not in ON_DEVICE:
+        return False
+    n, d = sizes.n_rows, sizes.n_features
+    if plan.space == "landmarks":
+        kept = 8 * n * plan.n_points
+    elif plan.space == "linear":
+        kept = sparse_bytes(n, stored) + sparse_bytes(d, stored) if sizes.is_sparse else 8 * stored
+    elif plan.storage == "float64" and plan.kernel is not None and plan.kernel.uses_device:
+        kept = gram_bytes(n, "float64") + 8 * stored
+    else:
+        return False
+    return _ROOM * kept + work <= device_budget()
 
 
 def plan_margin_blocks(

@@ -69,8 +69,8 @@ def row_sums_bytes(n: int, d: int, row_size: float, n_points: int, width: int) -
     width : int
         Values per row of a tile.
     """
-    # Two copies of the sample while it is read, its indices and the centres of its rows.
-    sample = min(n, kmeans_rows(n_points)) * (2 * row_size + 4) + 3 * n_points * d
+    # Two copies of the sample, its indices, distances and the centres of its rows.
+    sample = min(n, kmeans_rows(n_points)) * (2 * row_size + 12) + 3 * n_points * d
     rows = min(n, tile_rows(width))
     sums = _SUM_SQUARES * (n_points**2 + rows * width) + rows * row_size
     return 8 * max(sample, (n_threads() + 1) * sums)

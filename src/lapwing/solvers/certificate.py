@@ -15,6 +15,7 @@ Notation as in `risk`; h = f − b, and r = γ_I Sp + Jᵀg with g = −γ_A c, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,42 +86,98 @@ def certify(
         K, where the problem holds a rounded one.
     """
     gram = risk.gram if gram is None else gram
-    rows, is_expansion = risk.labelled, risk.space.features is None
-    if risk.reg_manifold > 0 or not is_expansion or np.delete(f.coef, rows, axis=0).any():
-        return _certify(risk, f, loss_gradient, p, gram)
+    rows, features = risk.labelled, risk.space.features
+    if risk.reg_manifold > 0 or features is not None or np.delete(f.coef, rows, axis=0).any():
+        values = _Values.of(
+            risk, twofold.times(gram if features is None else features, f.coef) + f.intercept
+        )
+        Sp = values.Sf if p is None else twofold.times(risk.smoothness, p)
+        return _certify(risk, f, values, _Dual.at(risk, loss_gradient, Sp, p), gram)
     # Without a manifold term the other rows do not matter, and K of the labelled rows suffices.
     l, K = len(rows), DenseOperator(gram.submatrix(rows, rows))
     no_edges = SparseOperator(sp.csr_matrix((l, l)))
     part = replace(risk, space=KernelSpace(K), labelled=np.arange(l), smoothness=no_edges)
-    found = _certify(part, replace(f, coef=f.coef[rows]), loss_gradient, None, K)
+    part_f = replace(f, coef=f.coef[rows])
+    values = _Values.of(part, twofold.times(K, part_f.coef) + f.intercept)
+    found = _certify(part, part_f, values, _Dual.at(part, loss_gradient, values.Sf, None), K)
     residual = np.zeros(f.coef.shape)
     residual[rows] = found.residual
     return replace(found, function=f, residual=residual)
 
 
+def certify_in_one_pass(
+    risk: RegularizedRisk,
+    f: Function,
+    duals: Sequence[tuple[np.ndarray, np.ndarray]],
+    gram: Operator,
+) -> Certificate:
+    """Return the best certificate of an expansion for pairs of g and p, from a plain product.
+
+    The bound of the rounding of f is that of sums in any order. Unless coefficients are so large
+    that it matters, this saves most of the time of `certify`. Cost: one product with K, of the
+    columns of f and of as many for each pair.
+    """
+    lengths = _row_lengths(risk, gram)
+    found = [_Dual.at(risk, g, twofold.times(risk.smoothness, p), p) for g, p in duals]
+    gradients = [(dual.r + risk.reg_ambient * f.coef).hi for dual in found]
+    values, *images = np.split(gram @ np.hstack([f.coef, *gradients]), len(found) + 1, axis=1)
+    # |K_ij| is at most the product of the lengths.
+    sizes = np.multiply.outer(lengths, lengths @ np.abs(f.coef))
+    wide = Twofold(values, np.zeros(values.shape), gram.n_additions * EPS * sizes) + f.intercept
+    f_values = _Values.of(risk, wide)
+    certificates = [
+        _certify(risk, f, f_values, dual, gram, image)
+        for dual, image in zip(found, images, strict=True)
+    ]
+    return min(certificates, key=lambda certificate: certificate.gap)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values f and Sf, with their rounding."""
+
+    f: Twofold
+    Sf: Twofold
+
+    @classmethod
+    def of(cls, risk: RegularizedRisk, f: Twofold) -> _Values:
+        return cls(f, twofold.times(risk.smoothness, f))
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """A dual point: g, Sp and r, and p if it is not f."""
+
+    g: np.ndarray
+    Sp: Twofold
+    r: Twofold
+    p: np.ndarray | None
+
+    @classmethod
+    def at(cls, risk: RegularizedRisk, g: np.ndarray, Sp: Twofold, p: np.ndarray | None) -> _Dual:
+        g = risk.loss.feasible(g, risk.targets, 0.5 * risk.weights[:, None])
+        on_all = np.zeros(Sp.hi.shape)
+        on_all[risk.labelled] = g
+        return cls(g, Sp, Sp.scaled(risk.reg_manifold) + on_all, p)
+
+
 def _certify(
     risk: RegularizedRisk,
     f: Function,
-    loss_gradient: np.ndarray,
-    p: np.ndarray | None,
+    values: _Values,
+    dual: _Dual,
     gram: Operator,
+    image: np.ndarray | None = None,
 ) -> Certificate:
-    S, features = risk.smoothness, risk.space.features
-    values = twofold.times(gram if features is None else features, f.coef) + f.intercept
-    S_values = twofold.times(S, values)
-    S_p = S_values if p is None else twofold.times(S, p)
-    f = replace(f, values=values.hi, S_values=S_values.hi)
-    objective, rounding = _objective(risk, f, values.width, S_values.width)
-    g = risk.loss.feasible(loss_gradient, risk.targets, 0.5 * risk.weights[:, None])
-    on_all = np.zeros(f.values.shape)
-    on_all[risk.labelled] = g
-    r, lengths = S_p.scaled(risk.reg_manifold) + on_all, _row_lengths(risk, gram)
-    norm, residual = _gradient_norm(risk, f, r, lengths, gram, objective)
-    gap = norm**2 / (2.0 * risk.reg_ambient) + _slack(risk, f, values.width, g) + rounding
-    if p is not None:
-        gap += _apart(risk, f, values.width, p, S_p)
+    f, width = replace(f, values=values.f.hi, S_values=values.Sf.hi), values.f.width
+    objective, rounding = _objective(risk, f, width, values.Sf.width)
+    lengths = _row_lengths(risk, gram)
+    norm, residual = _gradient_norm(risk, f, dual.r, lengths, gram, objective, image)
+    gap = norm**2 / (2.0 * risk.reg_ambient) + _slack(risk, f, width, dual.g) + rounding
+    if dual.p is not None:
+        gap += _apart(risk, f, width, dual.p, dual.Sp)
     if risk.fit_intercept:  # by as much as 1ᵀα̃ is not zero, b counts in the lower bound
-        off = np.abs(twofold.column_sums(r.hi)) + r.width.sum(axis=0)
+        off = np.abs(twofold.column_sums(dual.r.hi)) + dual.r.width.sum(axis=0)
         gap += off * (np.abs(f.intercept) + _largest_intercept(risk, objective, lengths))
     return Certificate(
         function=f,
@@ -138,8 +195,12 @@ def _gradient_norm(
     lengths: np.ndarray,
     gram: Operator,
     objective: np.ndarray,
+    product: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a bound of ‖γ_A h + representer of r‖ per column, and its coefficients."""
+    """Return a bound of ‖γ_A h + representer of r‖ per column, and its coefficients.
+
+    ``product`` is K times these coefficients, where it is known and precise enough.
+    """
     features, gamma = risk.space.features, risk.reg_ambient
     image = r if features is None else twofold.times(features.T, r.hi)
     gradient = image + gamma * f.coef
@@ -147,9 +208,10 @@ def _gradient_norm(
     if features is not None:
         norm = (1.0 + len(coef) * EPS) * np.linalg.norm(coef, axis=0)
         return norm + np.linalg.norm(spread, axis=0) + lengths @ r.width, coef
-    squares = (coef * (gram @ coef)).sum(axis=0)
+    squares = (coef * (gram @ coef if product is None else product)).sum(axis=0)
     rounding = 2.0 * len(coef) * EPS * (lengths @ np.abs(coef)) ** 2
-    if (rounding > _SMALL * gamma * objective).any():  # coefficients in the null space of K
+    null = (rounding > _SMALL * gamma * objective).any()  # coefficients in the null space of K
+    if null and product is None:
         exact = twofold.times(gram, coef)
         squares = (coef * exact.hi).sum(axis=0)
         wide = exact.width + len(coef) * EPS * np.abs(exact.hi)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr
 
-#: Number of rows up to which the system is solved directly each time.
-_FEW = 80
+#: Number of rows up to which the system is solved directly each time, and free slots of an inverse.
+_FEW, _SLOTS = 16, 80
 #: Share of a row's diagonal entry below which its Schur complement is rounding.
 _DEPENDENT = 1e-13
 
@@ -48,7 +48,8 @@ class ElbowSystem:
                 self._clear()
             return self._eliminate(rows, rhs)
         self._set_rows(rows)
-        slots = np.append(0, self._slot[rows])
+        slots = np.zeros(len(rhs), dtype=int)
+        slots[1:] = self._slot[rows]
         spread = np.zeros(len(self._inverse))
         spread[slots] = rhs
         return dsymv(1.0, self._inverse, spread, lower=1)[slots]
@@ -78,7 +79,7 @@ class ElbowSystem:
         self.rows = rows.copy()
 
     def _clear(self, room: int = 0) -> None:
-        size = _FEW + room + room // 8
+        size = _SLOTS + room + room // 8
         self._inverse = np.zeros((size, size), order="F")
         self._slot[self.rows] = 0
         self._empty = list(range(size - 1, 0, -1))
@@ -86,10 +87,12 @@ class ElbowSystem:
 
     def _set_rows(self, rows: np.ndarray) -> None:
         """Update the inverse such that it belongs to these rows."""
-        wanted = np.zeros(len(self.Q), dtype=bool)
-        wanted[rows] = True
-        leaving = self.rows[~wanted[self.rows]]
         joining = rows[self._slot[rows] == 0]
+        leaving = self.rows[:0]
+        if len(rows) - len(joining) < len(self.rows):
+            wanted = np.zeros(len(self.Q), dtype=bool)
+            wanted[rows] = True
+            leaving = self.rows[~wanted[self.rows]]
         if len(leaving) + len(joining) > 2 + len(rows) // 8:
             self._rebuild(rows)
             return
@@ -101,7 +104,7 @@ class ElbowSystem:
     def _join(self, row: int) -> None:
         if len(self._empty) == 0:
             old, size = self._inverse, len(self._inverse)
-            larger = size + _FEW
+            larger = size + _SLOTS
             self._inverse = np.zeros((larger, larger), order="F")
             self._inverse[:size, :size] = old
             self._empty = list(range(larger - 1, size - 1, -1))

@@ -8,18 +8,22 @@ with K, or one with X and one with Xᵀ, for all columns together.
 
 Losses of rows that are not in memory are added as a function of the vectors, whose evaluation is a
 pass over these rows. A pass evaluates the steps that the line search is likely to try next as well.
+
+Vectors and values of rows are where the space has them, and what is one number per column is on the
+host.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
+from ..arrays.device import on_host
 from ..spaces.affine import AffineSpace
+from .inverse_hessian import InverseHessian
 from .line_ahead import LineAhead, VectorLoss
 
 #: Number of pairs of steps and gradient changes in the history (m of Gieseke et al., 2013, §4.1.1).
@@ -151,7 +155,7 @@ def lbfgs(
 
 
 class _Moving:
-    """State of the columns that have not stopped: functions x, values f, gradients g, history."""
+    """State of the columns that have not stopped: functions x, values f, gradients g."""
 
     def __init__(
         self,
@@ -177,10 +181,10 @@ class _Moving:
             self.phi += self.more[0]
             self.g += self.more[1]
         self.evaluations = 1
-        self.history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
-        # The first step has length one at most; with rows of large norm it would overflow.
         self.square = space.dot(self.g, self.g)
-        self.scale = 1.0 / np.maximum(1.0 + 2.0 * reg, np.sqrt(np.maximum(self.square, 0.0)))
+        # The first step has length one at most; with rows of large norm it would overflow.
+        scale = 1.0 / np.maximum(1.0 + 2.0 * reg, np.sqrt(np.maximum(self.square, 0.0)))
+        self.hessian = InverseHessian(space, memory, scale)
         self.stuck = np.zeros(k, dtype=bool)
         self.calm = np.zeros(k, dtype=int)  # iterations in a row with little decrease
         self.idle = np.zeros(k, dtype=int)  # iterations without progress of any kind
@@ -201,13 +205,11 @@ class _Moving:
         self.space = self.space.of_columns(go)
         self.columns, self.reg, self.phi = self.columns[go], self.reg[go], self.phi[go]
         self.square, self.smallest = self.square[go], self.smallest[go]
-        self.scale, self.stuck = self.scale[go], self.stuck[go]
-        self.calm, self.idle = self.calm[go], self.idle[go]
+        self.hessian.keep(go)
+        self.stuck, self.calm, self.idle = self.stuck[go], self.calm[go], self.idle[go]
         self.x, self.f, self.g = self.x[:, go], self.f[:, go], self.g[:, go]
         if self.more is not None:
             self.more = self.more[0][go], self.more[1][:, go]
-        kept = ((s[:, go], y[:, go], r[go]) for s, y, r in self.history)
-        self.history = deque(kept, self.history.maxlen)
 
     def advance(self, little: float) -> None:
         """Do one iteration of all columns; ``little`` is the share of a small decrease."""
@@ -228,40 +230,19 @@ class _Moving:
         if self.more is not None:
             self.g += self.more[1]
         self.square = space.dot(self.g, self.g)
-        self._remember(taken, self.g - g)
+        self.hessian.add(taken, self.g - g, self.g)
         self.evaluations += 1
 
     def _descent_direction(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return directions −H∇ and the slopes along them, which are negative.
-
-        The two-loop recursion of Nocedal & Wright, Algorithm 7.4.
-        """
+        """Return directions −H∇ and the slopes along them, which are negative."""
         space, g = self.space, self.g
-        direction, shares, product = -g, [], np.empty_like(g)
-        for s, y, inverse in reversed(self.history):
-            share = inverse * space.dot(s, direction)
-            direction -= np.multiply(share, y, out=product)
-            shares.append(share)
-        direction *= self.scale
-        for (s, y, inverse), share in zip(self.history, reversed(shares), strict=True):
-            share = share - inverse * space.dot(y, direction)
-            direction += np.multiply(share, s, out=product)
+        direction = -self.hessian.times_gradient(g)
         slope = space.dot(g, direction)
-        uphill = slope >= 0.0  # rounding has spoilt the history: use steepest descent
+        uphill = slope >= 0.0  # rounding has spoilt the pairs: use steepest descent
         if uphill.any():
-            direction[:, uphill] = -g[:, uphill] * self.scale[uphill]
+            direction[:, uphill] = -g[:, uphill] * self.hessian.scale[uphill]
             slope[uphill] = space.dot(g, direction)[uphill]
         return direction, slope
-
-    def _remember(self, taken: np.ndarray, gradient_change: np.ndarray) -> None:
-        """Add a pair to the history, with the scale of the initial Hessian that it gives."""
-        space = self.space
-        product = space.dot(taken, gradient_change)
-        curvature = space.dot(gradient_change, gradient_change)
-        useful = (product > 0.0) & (curvature > 0.0)
-        inverse = np.divide(1.0, product, out=np.zeros_like(product), where=useful)
-        self.history.append((taken, gradient_change, inverse))
-        self.scale = np.divide(product, curvature, out=self.scale.copy(), where=useful)
 
     def _line_search(
         self, direction: np.ndarray, change: np.ndarray, slope: np.ndarray
@@ -276,7 +257,7 @@ class _Moving:
         quadratic = space.norm_dot(direction, direction)
         line = None
         if self.beyond is not None:
-            early = len(self.history) == 0  # the first step is too short as a rule
+            early = self.hessian.n_pairs == 0  # the first step is too short as a rule
             line = LineAhead(self.beyond, self.x, direction, self.columns, early=early)
             self.more = line.value, line.gradient
 
@@ -284,7 +265,7 @@ class _Moving:
             """Return objectives, slopes without penalty and row gradients after steps t."""
             along = change[:, which]
             value, row_gradient = self.loss(self.f[:, which] + t * along, self.columns[which])
-            steepness = np.einsum("ij,ij->j", row_gradient, along)
+            steepness = on_host(np.einsum("ij,ij->j", row_gradient, along))
             if line is not None:
                 more, found = line.evaluate(which, t, low[which], high[which])
                 value = value + more

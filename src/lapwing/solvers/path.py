@@ -190,11 +190,13 @@ class _HingePath(Tracer):
 
     def run(self, ratio: float) -> SolutionPath:
         """Follow the path down to ``ratio`` times the first breakpoint."""
-        self.find_direction(self._near())
+        near = self._near()
+        self.find_direction(near)
         slope, step = -self.d_beta, self.next_event()
-        above = self._point()[3]
+        first = self._point(near)
+        above = first[3]
         if self.lam - step <= self.floor:  # no events
-            return _as_path([self._point()], slope, above)
+            return _as_path([first], slope, above)
         self._fall(step)
         # Breakpoints above this reach are those of a weakly penalised intercept alone.
         end = max(ratio * min(self.lam, max(self.reach, _FLOOR * self.lam)), self.floor)
@@ -202,10 +204,11 @@ class _HingePath(Tracer):
         points: list[Point] = []
         fresh, since, trusted = self.lam, 0, 1
         for _ in range(most):
-            self.find_direction(self._near())
+            near = self._near()
+            self.find_direction(near)
             if points and points[-1][0] <= self.lam:  # a step of length zero: same breakpoint
                 points.pop()
-            points.append(self._point())
+            points.append(self._point(near))
             if self.lam <= end:
                 break
             step, since = min(self.next_event(), self.lam - end), since + 1
@@ -221,10 +224,10 @@ class _HingePath(Tracer):
             self._fall(step)
         return _as_path(points, slope, above, complete=self.lam <= end)
 
-    def _point(self) -> Point:
-        on_elbow = self._near() & (np.abs(self.rates) <= self.quiet)
-        on_elbow[self.elbow] = True
-        return self.lam, self.a.copy(), self.beta, int(on_elbow.sum())
+    def _point(self, near: np.ndarray) -> Point:
+        near[self.elbow] = False  # these are on the elbow; others stay there if g is at rest
+        staying = np.count_nonzero(np.abs(self.rates[near]) <= self.quiet)
+        return self.lam, self.a.copy(), self.beta, len(self.elbow) + int(staying)
 
     def _fall(self, step: float) -> None:
         self.move(step, SIMULTANEOUS * self.lam)

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from ..arrays.device import like, on_host
 from ..losses import Loss, Pair, SmoothHat, SmoothHinge, SquaredHinge, TwoSidedHinge
 from ..spaces.affine import AffineSpace
 from .free_energy import FreeEnergy
@@ -111,16 +113,19 @@ class MarginProblem:
     ) -> RowLoss:
         """Return the loss of all rows, with the unlabelled rows at ``share`` of their weight."""
         w, v = self.weights(share)
-        terms = [(self.labelled, with_targets(on_labelled, self.targets), w)]
+        there = partial(like, self.space.where)
+        of_labelled = with_targets(on_labelled, there(self.targets))
+        terms = [(there(self.labelled), of_labelled, there(w))]
         if on_unlabelled is not None and share > 0.0:
-            terms.append((self.unlabelled, on_unlabelled, share * self.reg_unlabeled * v))
+            weights = share * self.reg_unlabeled * v
+            terms.append((there(self.unlabelled), on_unlabelled, there(weights)))
 
         def loss(values: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            total, row_gradient = np.zeros(values.shape[1]), np.zeros(values.shape)
+            total, row_gradient = np.zeros(values.shape[1]), np.zeros_like(values)
             for rows, of_rows, all_weights in terms:
                 value, derivative = of_rows(values[rows], columns)
                 weights = all_weights[:, columns]
-                total += (weights * value).sum(axis=0)
+                total += on_host((weights * value).sum(axis=0))
                 row_gradient[rows] += weights * derivative
             return total, row_gradient
 
@@ -172,7 +177,7 @@ class _Descent:
         g = twice.gradient(np.hstack([row_gradient, np.abs(row_gradient)]))
         square = space.norm_dot(g, g).reshape(2, -1).max(axis=0)
         self.small_gradient = tol * np.sqrt(np.maximum(square, 1e-300))
-        self.small_intercept_gradient = tol * np.abs(row_gradient).sum(axis=0)
+        self.small_intercept_gradient = tol * on_host(np.abs(row_gradient).sum(axis=0))
 
     def __call__(
         self,
@@ -288,7 +293,7 @@ def concave_convex(
         loss = problem.row_loss(on_labelled, with_targets(convex_bound, side), 1.0)
         minimum = descend(loss, minimum, moving=~settled)
         before, side = side, np.sign(minimum.values[problem.unlabelled])
-        settled = np.all(side == before, axis=0)
+        settled = on_host((side == before).all(axis=0))
         last = bool(settled.all()) or round_ == _ROUNDS
         yield Stage(f"round {round_}", minimum, minimum.evaluations, settled if last else None)
         if last:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..operators.rows import times
 from ..risk import RegularizedRisk
 from .label_problem import LabelProblem, label_problem
 
-#: Number of columns up to which products with a basis are formed one by one.
-_FEW = 4
 #: Share of the norm of K below which a direction is taken to lie in its null space.
 _NULL = 1e-11
 #: Directions whose squared remainder after orthogonalisation is below this share are dropped.
@@ -66,8 +65,8 @@ class EnergyBasis:
         norms = np.sqrt(np.maximum((KD * (D + mu * S_KD)).sum(axis=0), 1e-300))
         D, KD, S_KD = D / norms, KD / norms, S_KD / norms
         for _ in range(2):  # Gram-Schmidt twice is enough
-            overlap = KV.T @ (D + mu * S_KD)
-            D, KD = D - _times(V, overlap), KD - _times(KV, overlap)
+            overlap = times(KV.T, D + mu * S_KD)
+            D, KD = D - times(V, overlap), KD - times(KV, overlap)
             S_KD = S @ KD  # recomputed, since the remainder of KD may be small
             outside = self._outside_null_space(D, KD)
             D, KD, S_KD = D[:, outside], KD[:, outside], S_KD[:, outside]
@@ -93,7 +92,7 @@ class EnergyBasis:
         """Return the optimal expansion for dual coefficients c and intercept b, and its values."""
         V, KV, values, (intercept_row,) = self._columns.arrays
         z = values.T @ c - np.outer(intercept_row, b)
-        return _times(V, z), _times(KV, z)
+        return times(V, z), times(KV, z)
 
 
 @dataclass(frozen=True)
@@ -138,8 +137,8 @@ class ManifoldBasis:
         values = K_Sp[self.risk.labelled] / size
         before = (Sp / size * images).sum(axis=0)
         for _ in range(2):  # Gram-Schmidt twice is enough
-            overlap = P.T @ (S @ images)
-            p, images = p - _times(P, overlap), images - _times(P_images, overlap)
+            overlap = times(P.T, S @ images)
+            p, images = p - times(P, overlap), images - times(P_images, overlap)
             values = values - on_labelled @ overlap
         T = _orthonormalizer(p.T @ (S @ images), before)
         p = p @ T
@@ -154,15 +153,8 @@ class ManifoldBasis:
         c, b, _ = problem.solve()
         z = B.T @ c + np.outer(v, b)
         value = float(problem.lower_bound(c, b).sum())
-        p = _times(P, z)
-        return LowerBound(value, c, p, self.risk.smoothness @ p, _times(images, z))
-
-
-def _times(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A @ B; for few columns of B one by one, which saves BLAS a copy of A."""
-    if not 0 < B.shape[1] <= _FEW:
-        return A @ B
-    return np.array([A @ column for column in B.T]).T
+        p = times(P, z)
+        return LowerBound(value, c, p, self.risk.smoothness @ p, times(images, z))
 
 
 def _orthonormalizer(gram: np.ndarray, before: np.ndarray) -> np.ndarray:

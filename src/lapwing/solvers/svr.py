@@ -16,7 +16,8 @@ intercept lies between them. The difference max up − min down is the violation
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class TubeProblem:
     Attributes
     ----------
     submatrix : callable
-        ``submatrix(rows, columns)`` returns entries of Q.
+        ``submatrix(rows, columns)`` returns entries of Q, where ``where`` is.
     values : callable
         ``values(beta, rows)`` returns Qβ on some rows.
     targets : ndarray of shape (n, c)
@@ -87,9 +88,11 @@ class TubeProblem:
         Precision of the entries of Q.
     constant : float
         Constant that is added to the objective.
+    where : array
+        Rows of Q are computed and kept where this array is.
     """
 
-    submatrix: Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
+    submatrix: Callable[[np.ndarray, np.ndarray | slice], Any]
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
     targets: np.ndarray
     C: float
@@ -97,6 +100,7 @@ class TubeProblem:
     fit_intercept: bool
     dtype: type = np.float64
     constant: float = 0.0
+    where: Any = field(default_factory=lambda: np.empty(0), repr=False)
 
     def rates(self, beta: np.ndarray, G: np.ndarray) -> _Rates:
         """Return the rates of some rows."""
@@ -121,7 +125,12 @@ class TubeProblem:
 
 def tube_bytes(n: int, n_columns: int) -> int:
     """Return the smallest memory of `tube_steps`: vectors, and the rows of one working set."""
-    return 8 * n * (12 * n_columns + min(_WORKING_SET, n))
+    return vector_bytes(n, n_columns) + 8 * n * min(_WORKING_SET, n)
+
+
+def vector_bytes(n: int, n_columns: int) -> int:
+    """Return the memory of the vectors of `tube_steps`, which are on the host."""
+    return 8 * 12 * n * n_columns
 
 
 def tube_steps(
@@ -138,7 +147,7 @@ def tube_steps(
     has them already. It is used, from the solution so far, when the rounding of Q may change values
     by a tenth of ``tol``, or when rounding allows no further move.
     """
-    cache_bytes = memory - 8 * 12 * problem.targets.size
+    cache_bytes = memory - vector_bytes(*problem.targets.shape)
     sample = np.unique(np.linspace(0, len(problem.targets) - 1, _WORKING_SET).astype(int))
     size = float(np.abs(problem.submatrix(sample, sample)).max())
     for step in decompose(problem, tol=tol, cache_bytes=cache_bytes, start=start):
@@ -200,7 +209,9 @@ class _Decomposition:
         self.problem, self.tol = problem, tol
         self.n, self.n_columns = problem.targets.shape
         self.size = min(_WORKING_SET, self.n)
-        self.cache = RowCache(problem.submatrix, self.n, cache_bytes, problem.dtype, self.size)
+        self.cache = RowCache(
+            problem.submatrix, self.n, cache_bytes, problem.dtype, self.size, problem.where
+        )
         self.beta = _feasible(problem, start)
         self.active = np.arange(self.n)
         self.G = problem.values(self.beta, self.active) - problem.targets
@@ -323,7 +334,9 @@ class _Decomposition:
         served = served[: max(wanted // 2, 1)]
         chosen = self.active[_violators(rates, served, wanted)]
         previous = self.working
-        previous = previous[np.isin(previous, self.active) & ~np.isin(previous, chosen)]
+        if not self.whole:
+            previous = previous[np.isin(previous, self.active)]
+        previous = previous[~np.isin(previous, chosen)]
         return np.concatenate([chosen, previous])[: self.size]
 
 
@@ -355,6 +368,8 @@ def _violators(rates: _Rates, columns: np.ndarray, wanted: int) -> np.ndarray:
             (rates.up[:, column], rates.lowest[column]),
             (-rates.down[:, column], -rates.highest[column]),
         ):
-            rows = np.argpartition(-rate, min(each, len(rate)) - 1)[:each]
-            chosen.append(rows[rate[rows] > limit])
+            rows = np.flatnonzero(rate > limit)
+            if len(rows) > each:
+                rows = rows[np.argpartition(-rate[rows], each - 1)[:each]]
+            chosen.append(rows)
     return np.unique(np.concatenate(chosen))

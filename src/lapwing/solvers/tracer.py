@@ -66,12 +66,12 @@ class Tracer:
 
     def next_event(self) -> float:
         """Return the time until a row reaches the elbow or a bound; inf if never."""
-        side = np.where(self.a > 0, -1.0, 1.0)
-        speed = -side * self.rates  # towards the elbow
+        speed = np.where(self.a > 0, self.rates, -self.rates)  # towards the elbow
         speed[self.elbow] = 0.0
         speed[self.stuck] = 0.0
-        approaching = speed > self.quiet
-        times = (side * self.g)[approaching] / speed[approaching]
+        approaching = np.flatnonzero(speed > self.quiet)
+        ahead = self.g[approaching]
+        times = np.where(self.a[approaching] > 0, -ahead, ahead) / speed[approaching]
         self.room = self._time_to_bounds()
         step = min(self.room.min(initial=np.inf), times.min(initial=np.inf))
         return max(float(step), 0.0)
@@ -81,18 +81,23 @@ class Tracer:
         return np.where(self.a > 0, self.g >= -distance, self.g <= distance)
 
     def _time_to_bounds(self) -> np.ndarray:
-        """Return the time until each row of the elbow reaches a bound."""
-        a, speed = self.a[self.elbow], np.abs(self.d)
-        way = np.where(self.d > 0, self.upper[self.elbow] - a, a)
-        return np.where(speed > 0, way / np.where(speed > 0, speed, 1.0), np.inf)
+        """Return the time until each row of the elbow reaches a bound, and keep these bounds."""
+        speed = np.abs(self.d)
+        self.bounds = np.where(self.d > 0, self.upper[self.elbow], 0.0)
+        way = np.abs(self.bounds - self.a[self.elbow])
+        return np.divide(way, speed, out=np.full(len(way), np.inf), where=speed > 0)
 
     def move(self, step: float, together: float) -> None:
         """Advance the time after `next_event`; events within ``together`` are simultaneous."""
-        elbow, upper = self.elbow, self.upper[self.elbow]
-        bounds, a = np.where(self.d > 0, upper, 0.0), self.a[elbow] + step * self.d
-        room = self.room
-        close = np.abs(bounds - a) <= SIMULTANEOUS * upper
-        self.a[elbow] = np.where((room <= step) | ((room <= step + together) & close), bounds, a)
+        elbow, room = self.elbow, self.room
+        a = self.a[elbow] + step * self.d
+        reach = np.flatnonzero(room <= step + together)
+        if len(reach):
+            bounds = self.bounds[reach]
+            close = np.abs(bounds - a[reach]) <= SIMULTANEOUS * self.upper[elbow[reach]]
+            there = close | (room[reach] <= step)
+            a[reach[there]] = bounds[there]
+        self.a[elbow] = a
         self.beta += step * self.d_beta
         self.g += step * self.rates
         self.g[elbow] = 0.0
@@ -105,6 +110,8 @@ class Tracer:
         """
         a = self.a[self.elbow]
         inside = (a > 0) & (a < self.upper[self.elbow])
+        # If no row has left, the current rates are those of the free rows.
+        solved = len(self.rates) > 0 and len(inside) > 0 and bool(inside.all())
         free_rows = self.elbow[inside]
         near[free_rows] = False
         resting = np.flatnonzero(near)
@@ -121,7 +128,7 @@ class Tracer:
                 self.rates = self.q * self.d_beta + self.drift
                 self.quiet, self.stuck = self.at_rest, resting[:0]
                 return
-        self._exchange(free_rows, resting, side, joined)
+        self._exchange(free_rows, resting, side, joined, solved=solved)
 
     def _first_to_move(self, resting: np.ndarray, side: np.ndarray) -> list[int]:
         """Return the first rows to move if no row is inside the box, as positions."""
@@ -132,7 +139,13 @@ class Tracer:
         return []
 
     def _exchange(
-        self, free_rows: np.ndarray, resting: np.ndarray, side: np.ndarray, joined: list[int]
+        self,
+        free_rows: np.ndarray,
+        resting: np.ndarray,
+        side: np.ndarray,
+        joined: list[int],
+        *,
+        solved: bool,
     ) -> None:
         """Lawson and Hanson's method: rows join while one violates its sign, or drop out again.
 
@@ -141,8 +154,6 @@ class Tracer:
         barred = np.zeros(len(resting), dtype=bool)
         present = np.zeros(len(resting))  # rates of the resting rows, away from their bounds
         rows, k = free_rows, len(free_rows)
-        # If no row has left, the current rates are those of the free rows.
-        solved = len(self.rates) > 0 and k > 0 and np.array_equal(free_rows, self.elbow)
         for _ in range(100 + 10 * len(resting)):
             if not solved:
                 rows = np.concatenate([free_rows, resting[joined]])

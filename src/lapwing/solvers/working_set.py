@@ -83,13 +83,26 @@ class _WorkingSet:
     cost: np.ndarray
 
     @cached_property
-    def curvature(self) -> np.ndarray:
-        """Second derivative of the objective along the move of each pair, positive."""
-        diagonal = np.diag(self.Q)
-        sums = diagonal[:, None] + diagonal
-        # The least is that of the pair: other rows may be larger by many orders of magnitude.
-        least = np.where(sums > _ZERO, _SMALLEST * sums, _SMALLEST)
-        return np.maximum(sums - 2.0 * self.Q, least)
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of Q."""
+        return np.diag(self.Q).copy()
+
+    @cached_property
+    def _curvatures(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def curvature(self, i: int) -> np.ndarray:
+        """Return the second derivative of the objective along moves of i with each row, positive.
+
+        Few rows of a set move often, so that each is computed when it first does.
+        """
+        found = self._curvatures.get(i)
+        if found is None:
+            sums = self.diagonal + self.diagonal[i]
+            # The least is that of the pair: other rows may be larger by many orders of magnitude.
+            least = np.where(sums > _ZERO, _SMALLEST * sums, _SMALLEST)
+            found = self._curvatures[i] = np.maximum(sums - 2.0 * self.Q[i], least)
+        return found
 
     def balance_free(self, fit_intercept: bool) -> bool:
         """Move all free coordinates to their joint minimum or towards it.
@@ -133,7 +146,6 @@ class _WorkingSet:
         increase, and j the largest predicted decrease of the objective (second-order selection).
         """
         Q, G, beta, upper, cost = self.Q, self.G, self.beta, self.upper, self.cost
-        curvature = self.curvature
         # Minus the rates of increase and of decrease are G plus these.
         above = np.where(beta < upper, np.where(beta >= 0, cost, -cost), np.inf)
         below = np.where(beta > -upper, np.where(beta > 0, cost, -cost), -np.inf)
@@ -147,7 +159,8 @@ class _WorkingSet:
             np.add(G, below, out=falls)
             falls += highest  # the slope along the move of i and j
             np.maximum(falls, 0.0, out=falls)
-            np.divide(falls, curvature[i], out=gains)  # first: squares of slopes may overflow
+            curvature = self.curvature(i)
+            np.divide(falls, curvature, out=gains)  # first: squares of slopes may overflow
             gains *= falls
             j = int(gains.argmax())
             if falls.max() <= tol:
@@ -157,7 +170,7 @@ class _WorkingSet:
             # At most to zero or the bound, which are then reached exactly.
             ends = 0.0 if first < 0 else float(upper[i]), 0.0 if second > 0 else -float(upper[j])
             rooms = ends[0] - first, second - ends[1]
-            length = min(float(falls[j] / curvature[i, j]), *rooms)
+            length = min(float(falls[j] / curvature[j]), *rooms)
             G += length * (Q[i] - Q[j])
             for k, value in (
                 (i, ends[0] if length >= rooms[0] else first + length),

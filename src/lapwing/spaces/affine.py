@@ -12,9 +12,11 @@ training row x and every column.
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 
+from ..arrays.device import like, on_host
 from .kernel_space import Space
 
 
@@ -36,6 +38,9 @@ class AffineSpace:
     center : ndarray of shape (m,), optional
         Σuᵢφ(xᵢ), where the weighted rows are not those of the space but rows in blocks; instead of
         ``balance``. For spaces of explicit features.
+    where : array, optional
+        Vectors and values are where this array is, on the host by default. What is one number per
+        column is on the host in any case.
     """
 
     def __init__(
@@ -46,9 +51,11 @@ class AffineSpace:
         *,
         fit_intercept: bool = True,
         center: np.ndarray | None = None,
+        where: Any = None,
     ) -> None:
         self.space = space
-        self.balance = balance
+        self.where = np.empty(0) if where is None else where
+        self.balance = balance = like(self.where, balance)
         self.level = level
         self.free = level is None and fit_intercept
         # In a kernel expansion ⟨f, g⟩ = αᵀKβ: the vectors hold Kα below α.
@@ -79,14 +86,15 @@ class AffineSpace:
 
     def zeros(self, n_columns: int) -> np.ndarray:
         """Return the zero functions (the constant level, if there is one)."""
-        return np.zeros((self.n_coordinates, n_columns))
+        return np.zeros_like(self.where, float, shape=(self.n_coordinates, n_columns))
 
     def gradient(self, row_gradient: np.ndarray) -> np.ndarray:
         """Return the functions h with ⟨h, g⟩ = Σ row_gradientᵢ g(xᵢ) for all g.
 
         Cost: one product with K, or with Xᵀ.
         """
-        out = np.empty((self.n_coordinates, row_gradient.shape[1]))
+        shape = self.n_coordinates, row_gradient.shape[1]
+        out = np.empty_like(row_gradient, shape=shape)
         if self._constant is not None:
             out[self._constant] = row_gradient.sum(axis=0)
         if self.balance is not None:
@@ -135,15 +143,27 @@ class AffineSpace:
         products = self.norm_dot(f, g)
         if self._constant is None:
             return products
-        return products + f[self._constant] * g[self._constant]
+        return products + on_host(f[self._constant] * g[self._constant])
+
+    def dual(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors whose contraction with the coordinates of others is the inner product."""
+        if not self._carries_values:
+            return vectors
+        out = np.zeros_like(vectors)
+        out[self._coef] = vectors[self._dual]
+        if self._constant is not None:
+            out[self._constant] = vectors[self._constant]
+        return out
 
     def constants(self, vectors: np.ndarray) -> np.ndarray:
         """Return the free constants, zero where there are none."""
-        return np.zeros(vectors.shape[1]) if self._constant is None else vectors[self._constant]
+        if self._constant is None:
+            return np.zeros(vectors.shape[1])
+        return on_host(vectors[self._constant])
 
     def norm_dot(self, f: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the inner products without constants: those of the regulariser."""
-        return np.einsum("ij,ij->j", f[self._coef], g[self._dual])
+        return on_host(np.einsum("ij,ij->j", f[self._coef], g[self._dual]))
 
     def without_constant(self, vectors: np.ndarray) -> np.ndarray:
         """Return the functions without their constants, which is half the gradient of ‖f‖²."""
@@ -162,7 +182,9 @@ class AffineSpace:
         """
         part, coef = self.of_columns(columns), vectors[self._coef]
         mean = part.constants(vectors) if part.level is None else part.level
-        return coef, mean if part._center is None else mean - _weighted_sums(part._center, coef)
+        if part._center is not None:
+            mean = mean - on_host(_weighted_sums(part._center, coef))
+        return on_host(coef), mean
 
     def vectors(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Return functions given by coefficients and intercepts as vectors (a warm start).
@@ -170,7 +192,7 @@ class AffineSpace:
         If the mean is fixed at a level, the intercepts follow from it.
         """
         out = self.zeros(coef.shape[1])
-        out[self._coef] = coef
+        out[self._coef] = coef = like(self.where, coef)
         if self._carries_values:
             out[self._dual] = self.space.represent(coef)[1]
         if self._constant is not None:

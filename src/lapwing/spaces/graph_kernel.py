@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from ..arrays.threads import map_blocks, row_blocks
+from ..arrays.device import block_entries, like, map_where, on_host
+from ..arrays.threads import row_blocks
 from ..kernels.functions import Kernel
 from ..operators.base import Operator
 from ..operators.dense import DenseOperator
@@ -31,7 +32,7 @@ _FREE_LEVEL = 10.0
 
 
 class EmbeddedKernel:
-    """Q = K + K_G, computed by blocks of entries.
+    """Q = K + K_G, computed by blocks of entries, where the rows are.
 
     Parameters
     ----------
@@ -41,19 +42,28 @@ class EmbeddedKernel:
         Rows in the precision of the entries, or K.
     graph_kernel : Operator
         K_G.
+
+    Attributes
+    ----------
+    where : array
+        An array of the rows; entries are computed where it is.
     """
 
     def __init__(self, kernel: Kernel | None, rows: Any, graph_kernel: Operator) -> None:
         self.graph_kernel = graph_kernel
-        self._kernel_block: Callable[[np.ndarray, np.ndarray | slice], np.ndarray]
+        self._kernel_block: Callable[[np.ndarray, np.ndarray | slice], Any]
+        self.where: Any
         if kernel is None:
-            self._kernel_block = DenseOperator(np.asarray(rows)).submatrix
+            self.where = np.asarray(rows)
+            self._kernel_block = DenseOperator(self.where).submatrix
         else:
+            self.where = rows.data
             self._kernel_block = lambda i, j: kernel.block(rows[i], rows[j])
+        self._graph_block = graph_kernel.moved_to(self.where).submatrix
 
-    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> np.ndarray:
+    def submatrix(self, rows: np.ndarray, columns: np.ndarray | slice) -> Any:
         """Return some entries of Q as a new array in double precision."""
-        block = self.graph_kernel.submatrix(rows, columns)
+        block = like(self.where, self._graph_block(rows, columns))
         block += self._kernel_block(rows, columns)
         return block
 
@@ -63,12 +73,15 @@ class EmbeddedKernel:
         if len(support) == 0 or len(rows) == 0:
             return np.zeros((len(rows), weights.shape[1]))
 
+        beta = like(self.where, weights[support])
+
         def part(block: slice) -> np.ndarray:
             K = self._kernel_block(rows[block], support)
-            return K.astype(np.float64, copy=False) @ weights[support]
+            return on_host(K.astype(np.float64, copy=False) @ beta)
 
-        blocks = row_blocks(len(rows), max(1, _BLOCK_ENTRIES // len(support)))
-        return np.concatenate(map_blocks(part, blocks)) + (self.graph_kernel @ weights)[rows]
+        at_once = block_entries(self.where, _BLOCK_ENTRIES) // len(support)
+        parts = map_where(self.where, part, row_blocks(len(rows), max(1, at_once)))
+        return np.concatenate(parts) + (self.graph_kernel @ weights)[rows]
 
 
 def label_precision(

@@ -193,7 +193,8 @@ def localised(kernel: Kernel, X: Any, points: np.ndarray) -> Kernel:
         # If there is only one point, it is used.
         return np.partition(squares, min(1, squares.shape[1] - 1), axis=1)[:, :2].max(axis=1)
 
-    found = RowBlocks.of(X).map("width", nearest, tile_rows(len(points)))
+    tile = tile_rows(len(points))
+    found = RowBlocks.of(X).map("width", nearest, tile, uses_device=kernel.uses_device)
     found = found[np.isfinite(found)]
     typical = float(np.median(found)) if len(found) else 0.0
     # Smaller distances are those of rows that are equal up to rounding.
