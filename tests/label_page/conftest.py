@@ -17,6 +17,7 @@ def window(one_window):
     """The window; at the end, no page may have reported an error."""
     one_window.resize(1200, 900)
     one_window.prefer("light")
+    one_window.offline(False)  # whatever a test that failed has left
     one_window.errors.clear()
     yield one_window
     one_window.open("about:blank")
