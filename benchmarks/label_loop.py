@@ -36,9 +36,8 @@ of ``--coverage`` is another draw of "suggest" with 50 labels, on ``--coverage-r
 the set ``--coverage-set``: its truth is the accuracy on the other rows, which are new to the model.
 
 Set OPENBLAS_NUM_THREADS=1 where ``--jobs`` is above 1. Results are kept in ``--store``, if given,
-and not computed again. Draws 1000 to 1004 showed that a rule for class shares was needed, and 0 to
-3, 1000 and 1001 were seen when it was chosen; draws from 1100 on were not used for any choice in
-the library.
+and not computed again. Draws 0 to 9 and 1000 to 1004 were seen when the first rows and the rule for
+class shares were chosen; draws from 1100 on were not used for any choice in the library.
 """
 
 import argparse

@@ -16,7 +16,6 @@ from lapwing.labelling.estimates import (
     class_shares,
     contradicting_shares,
     share_of,
-    steadied_shares,
     worth_of_labels,
 )
 
@@ -131,21 +130,17 @@ def test_shares_are_shares(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     P = rng.dirichlet(np.full(n_classes, 0.3), m)
     overall = rng.dirichlet(np.full(n_classes, 0.3))
-    found = class_shares(rng.integers(0, n_classes, m), n_classes, overall, P)
+    codes = rng.integers(0, n_classes, m)
+    if data.draw(st.booleans()):  # a model that is certain
+        P, overall = np.eye(n_classes)[codes], np.eye(n_classes)[0]
+    found = class_shares(codes, n_classes, overall, P)
     assert sum(one.value for one in found) == pytest.approx(1.0)
     assert all(0.0 <= one.low <= one.value <= one.high <= 1.0 for one in found)
-    steadied = steadied_shares(found, overall, m)
-    assert steadied.sum() == pytest.approx(1.0)
-    assert (steadied > 0).all()  # no class is ruled out by a few rows
-
-
-def test_steadied_shares_go_from_the_model_to_the_random_rows():
-    shares, overall = [Estimate(0.8, 0.7, 0.9), Estimate(0.2, 0.1, 0.3)], np.array([0.4, 0.6])
-    first = [float(steadied_shares(shares, overall, rows)[0]) for rows in (1, 10, 100, 10_000)]
-    assert first == sorted(first)
-    assert first[0] == pytest.approx(0.4, abs=0.05)
-    assert first[1] == pytest.approx(0.6, abs=1e-9)  # ten rows count as much as the model
-    assert first[3] == pytest.approx(0.8, abs=0.001)
+    for judged in (None, P):
+        moved = contradicting_shares(codes, n_classes, overall, judged)
+        if moved is not None:
+            assert moved.sum() == pytest.approx(1.0)
+            assert (moved > 0).all()  # no class is ruled out by a few rows
 
 
 # ---------------------------------------------------------------- what more labels are worth
@@ -262,6 +257,47 @@ def test_counts_that_contradict_the_model_move_its_shares(m, error):
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert abs(found - truth).mean() < error
     assert abs(found - truth).mean() < 0.6 * abs(overall - truth).mean()
+
+
+def test_errors_that_contradict_the_model_move_its_shares():
+    rng, found = np.random.default_rng(0), []
+    truth, P = biased_model(rng)
+    shares, overall = np.bincount(truth) / len(truth), P.mean(axis=0)
+    for m in (12, 60, 300):
+        moved = []
+        for _ in range(100):
+            rows = rng.choice(len(truth), m, replace=False)
+            one = contradicting_shares(truth[rows], 3, overall, P[rows])
+            moved.append(overall if one is None else one)
+        found.append(abs(np.array(moved) - shares).mean())
+    assert found == sorted(found, reverse=True)
+    assert found[2] < 0.3 * abs(overall - shares).mean()
+
+
+def test_errors_of_a_calibrated_model_change_nothing():
+    """Also where it is nearly always right: corrections by chance would cost it accuracy."""
+    rng = np.random.default_rng(0)
+    for sharpness in (1.0, 3.0, 9.0):
+        values = sharpness * rng.normal(size=(4000, 10))
+        P = np.exp(values - values.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        truth = (P.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
+        moved = 0
+        for _ in range(400):
+            rows = rng.choice(4000, 30, replace=False)
+            found = contradicting_shares(truth[rows], 10, P.mean(axis=0), P[rows])
+            moved += found is not None
+        assert moved <= 0.05 * 400
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_nobody_could_judge_are_counted_with_their_variance(seed):
+    """Probabilities of all rows for each row are those of no model: errors are differences."""
+    codes = np.random.default_rng(seed).choice(3, 40, p=[0.1, 0.1, 0.8])
+    overall = np.array([0.5, 0.3, 0.2])
+    counted = contradicting_shares(codes, 3, overall)
+    judged = contradicting_shares(codes, 3, overall, np.tile(overall, (40, 1)))
+    np.testing.assert_allclose(judged, counted, atol=0.08)
 
 
 def test_shares_are_never_zero():

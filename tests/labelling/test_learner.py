@@ -387,15 +387,29 @@ def test_the_shares_of_a_snapshot_are_those_of_models_without_the_label(learner)
     np.testing.assert_allclose(overall, (expected + last.free[60:].sum(axis=0)) / 90, rtol=1e-12)
 
 
-def test_the_model_is_given_the_shares_of_the_rows_without_a_label(make):
+def test_the_model_is_given_the_shares_of_the_rows_without_a_label(make, monkeypatch):
     rows, truth = blobs(90)
-    learner = make(rows)  # a third each; all rows of the first class are labelled
-    labelled = [*np.flatnonzero(truth == 0), *np.flatnonzero(truth != 0)[:20]]
+    every = np.array([0.4, 0.35, 0.25])
+    monkeypatch.setattr("lapwing.labelling.learner.contradicting_shares", lambda *_: every)
+    learner = make(rows)
+    labelled = [*np.flatnonzero(truth == 0), *np.flatnonzero(truth == 1)[:6]]
+    more = {"truth": truth, "random": set(labelled)}
+    learn(learner, [*labelled, 2], **more)
+    shares = learn(learner, [*labelled, 2], version=1, **more).model.class_shares
+    expected = np.maximum(90 * every - [30, 6, 1], 0.0)
+    np.testing.assert_allclose(list(shares.values()), expected / expected.sum(), rtol=1e-9)
+    every[:] = [0.3, 0.45, 0.25]  # fewer than are labelled: as good as none is left
+    shares = learn(learner, [*labelled, 2], version=2, **more).model.class_shares
+    assert 0 < shares["ash"] < 0.05
+
+
+def test_shares_that_random_rows_do_not_contradict_are_left_to_the_model(make):
+    rows, truth = blobs(90)
+    learner, labelled = make(rows), range(40)
     more = {"truth": truth, "random": set(labelled)}
     learn(learner, labelled, opinions=True, **more)
-    shares = learn(learner, labelled, version=1, **more).model.class_shares
-    assert shares["ash"] < 0.05
-    assert shares["birch"] == pytest.approx(0.5, abs=0.06)
+    assert set(learner.opinions) == set(labelled)
+    assert learn(learner, labelled, version=1, **more).model.class_shares is None
 
 
 def test_closing_ends_a_fit_between_two_stages(make, monkeypatch):

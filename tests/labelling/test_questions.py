@@ -3,14 +3,11 @@
 import time
 
 import numpy as np
-import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.labelling import blobs
 from lapwing.labelling.answers import RANDOM, SPREAD, SUGGESTED
-from lapwing.labelling.questions import AHEAD, Questions, spread_rows
+from lapwing.labelling.questions import AHEAD, Questions
 
 
 def nothing(row):
@@ -247,74 +244,3 @@ def test_a_row_whose_label_was_taken_away_is_asked_for_again():
     assert questions.of("a", done.__contains__) == []
     done.remove(found[2][0])
     assert questions.of("a", done.__contains__) == [(found[2][0], RANDOM)]
-
-
-# ---------------------------------------------------------------- rows that are spread
-
-
-def clusters(sizes, d=2, seed=0, noise=0.05):
-    """Rows of far clusters, and the cluster of each."""
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(0, 10, (len(sizes), d))
-    of = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    return centres[of] + rng.normal(0, noise, (len(of), d)), of
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("d", [2, 40])
-def test_one_row_of_each_cluster_the_largest_first(seed, form, d):
-    sizes = [40, 30, 20, 10, 5]
-    X, of = clusters(sizes, d, seed)
-    rows = spread_rows(form(X), 5, seed)
-    assert of[rows].tolist() == [0, 1, 2, 3, 4]
-    assert all(isinstance(row, int) for row in rows)
-
-
-def test_the_row_is_near_the_centre_of_its_cluster():
-    X, of = clusters([50, 50, 50], noise=1.0)
-    for row in spread_rows(X, 3, 0):
-        own = X[of == of[row]]
-        distances = np.linalg.norm(own - own.mean(axis=0), axis=1)
-        assert np.linalg.norm(X[row] - own.mean(axis=0)) <= np.quantile(distances, 0.1)
-
-
-def test_duplicate_rows_are_represented_once():
-    X = np.repeat([[0.0, 0.0], [5.0, 5.0], [9.0, 0.0]], [30, 20, 10], axis=0)
-    rows = spread_rows(X, 10, 0)
-    assert len({tuple(X[row]) for row in rows}) == len(rows) == 3
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_fewer_rows_than_clusters(n):
-    X = np.arange(2.0 * n).reshape(n, 2)
-    assert sorted(spread_rows(X, 10, 0)) == list(range(n))
-
-
-def test_rows_that_are_all_the_same():
-    assert len(spread_rows(np.ones((20, 3)), 5, 0)) == 1
-    assert len(spread_rows(np.zeros((20, 1)), 5, 0)) == 1
-
-
-def test_a_constant_column_changes_nothing():
-    X, _ = clusters([20, 20, 20])
-    constant = np.column_stack([X, np.full(len(X), 7.0)])
-    assert spread_rows(constant, 3, 0) == spread_rows(X, 3, 0)
-
-
-def test_units_of_columns_do_not_matter():
-    X, of = clusters([30, 20, 10])
-    X = X * [1e6, 1e-6]
-    assert of[spread_rows(X, 3, 0)].tolist() == [0, 1, 2]
-
-
-def test_of_many_rows_a_sample_is_clustered(monkeypatch):
-    monkeypatch.setattr("lapwing.labelling.questions._SPREAD_ROWS", 300)
-    X, of = clusters([1500, 900, 600])
-    assert of[spread_rows(X, 3, 0)].tolist() == [0, 1, 2]
-
-
-def test_rows_are_those_of_a_seed():
-    X, _ = blobs(200)
-    assert spread_rows(X, 12, 1) == spread_rows(X, 12, 1)
-    assert len(set(spread_rows(X, 12, 1))) >= 10

@@ -17,8 +17,6 @@ from scipy.stats import chi2, norm
 LEVEL = 0.95
 #: Random rows below which nothing is said.
 LEAST_ROWS = 3
-#: Random rows by which the shares of the model count as much as those of the random rows.
-_SHARE_ROWS = 10.0
 #: Exponents of the learning curve, error ∝ 1/labels^β, and errors that are compared.
 _EXPONENTS = np.linspace(0.0, 1.0, 21)
 _ERRORS = (np.arange(200) + 0.5) / 200
@@ -83,41 +81,50 @@ def class_shares(
     known : ndarray of shape (n_classes,)
         Rows that have a label of each class, as a share of all rows.
     """
-    m, counts = len(codes), np.bincount(codes, minlength=n_classes)
     if overall is None or P is None:
-        return [share_of(int(count), m) for count in counts]
-    given = np.eye(n_classes)[codes]
-    error = given - np.where(P.any(axis=1, keepdims=True), P, overall)
+        counts = np.bincount(codes, minlength=n_classes)
+        return [share_of(int(count), len(codes)) for count in counts]
+    shares, _, variance = _corrected(codes, overall, _filled(P, overall), known)
     unknown = 1.0 - np.sum(known)
-    rest = np.maximum(overall + error.mean(axis=0) - known, 0.0) + 1e-300
-    shares = known + unknown * rest / rest.sum()
-    # One more row of which the model knows nothing: few rows without an error prove little.
-    variance = (((error - error.mean(axis=0)) ** 2).sum(axis=0) + shares * (1.0 - shares)) / m
-    width = norm.ppf((1.0 + LEVEL) / 2.0) * np.sqrt(np.maximum(variance, 0.0) / m)
+    width = norm.ppf((1.0 + LEVEL) / 2.0) * np.sqrt(variance)
     low, high = np.maximum(shares - width, known), np.minimum(shares + width, known + unknown)
     return [Estimate(*map(float, ends)) for ends in zip(shares, low, high, strict=True)]
 
 
-def steadied_shares(shares: Sequence[Estimate], overall: np.ndarray, rows: int) -> np.ndarray:
-    """Return estimated shares moved towards those of the model, the more the fewer random rows."""
-    weight = rows / (rows + _SHARE_ROWS)
-    found = weight * np.array([share.value for share in shares]) + (1.0 - weight) * overall
-    found = np.maximum(found, 0.5 / (rows + len(found)))
-    return found / found.sum()
+def _filled(P: np.ndarray, overall: np.ndarray) -> np.ndarray:
+    """Return probabilities, those of all rows where there are none."""
+    return np.where(P.any(axis=1, keepdims=True), P, overall)
+
+
+def _corrected(
+    codes: np.ndarray, overall: np.ndarray, P: np.ndarray, known: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return shares corrected by the mean error of the model, that error, and its variance."""
+    m, errors = len(codes), np.eye(len(overall))[codes] - P
+    error, unknown = errors.mean(axis=0), 1.0 - np.sum(known)
+    rest = np.maximum(overall + error - known, 0.0) + 1e-300
+    shares = known + unknown * rest / rest.sum()
+    # One more row of which the model knows nothing: few rows without an error prove little.
+    variance = (((errors - error) ** 2).sum(axis=0) + shares * (1.0 - shares)) / m
+    return shares, error, np.maximum(variance, 0.0) / m
 
 
 def contradicting_shares(
-    codes: np.ndarray, n_classes: int, overall: np.ndarray
+    codes: np.ndarray,
+    n_classes: int,
+    overall: np.ndarray,
+    P: np.ndarray | None = None,
+    known: np.ndarray | float = 0.0,
 ) -> np.ndarray | None:
     """Return class shares by random rows where these contradict the shares of the model.
 
-    None if there are fewer rows than classes, or if their difference (Pearson's statistic) may be
-    due to chance. Otherwise the counts are moved towards the model as in the estimate of James and
-    Stein, and by one more row per class.
+    None if there are fewer rows than classes, or if the difference may be due to chance. The shares
+    are those of `class_shares`, moved towards those of the model as in the estimate of James and
+    Stein; without ``P``, counts are compared by Pearson's statistic, with one more row per class.
 
     Parameters
     ----------
-    codes, n_classes, overall
+    codes, n_classes, overall, P, known
         See `class_shares`.
 
     Examples
@@ -128,19 +135,26 @@ def contradicting_shares(
     >>> contradicting_shares(np.zeros(12, dtype=int), 2, overall)
     array([0.9, 0.1])
     """
-    m, free = len(codes), n_classes - 1
+    m = len(codes)
     if m < max(LEAST_ROWS, n_classes):
         return None
     least = 0.5 / (m + n_classes)  # few rows do not show that a class has no more of them
-    shares = np.maximum(overall, least)
-    shares /= shares.sum()
-    counts = np.bincount(codes, minlength=n_classes)
-    difference = float(((counts - m * shares) ** 2 / (m * shares)).sum())
+    prior = np.maximum(overall, least)
+    prior /= prior.sum()
+    if P is None:
+        found, free = np.bincount(codes, minlength=n_classes) / m, n_classes - 1
+        difference, trust = float((m * (found - prior) ** 2 / prior).sum()), m / (m + n_classes)
+    else:
+        P = _filled(P, overall)
+        found, error, variance = _corrected(codes, overall, P, known)
+        # In a few rows errors may vary less than the model itself expects.
+        variance = np.maximum(variance, (P * (1.0 - P)).mean(axis=0) / m) + 1e-12
+        difference, free, trust = float((error**2 / variance).sum()), n_classes, 1.0
     if chi2.sf(difference, free) > 1.0 - LEVEL:
         return None
-    weight = (1.0 - free / difference) * m / (m + n_classes)
-    found = np.maximum(weight * counts / m + (1.0 - weight) * shares, least)
-    return found / found.sum()
+    weight = trust * (1.0 - free / difference)
+    shares = np.maximum(weight * found + (1.0 - weight) * prior, least)
+    return shares / shares.sum()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from scipy.special import softmax
 
 from ..auto import SemiSupervisedClassifier
 from ..estimators.calibration import per_class
-from .estimates import LEAST_ROWS, class_shares, contradicting_shares, steadied_shares
+from .estimates import contradicting_shares
 
 logger = logging.getLogger(__name__)
 
@@ -325,35 +325,28 @@ class Learner:
             self.busy = stage
 
     def _shares(self, lesson: Lesson) -> dict[Any, float] | None:
-        """Return class shares of the unlabelled rows, if random rows tell them.
+        """Return class shares of the unlabelled rows, if random rows contradict those of the model.
 
         The model may take the rows that it suggested for a sample of all. If models have judged as
         many random rows as there are classes, and half of all, the shares are corrected by their
-        errors; otherwise random rows are counted, where they contradict the model.
+        errors; otherwise random rows are counted.
         """
         last, n_rest = self.snapshot, self._X.shape[0] - len(lesson.labels)
-        random = [row for row in lesson.random if row in lesson.labels]
         if last is None or n_rest == 0:
             return None
         value = self._values(set(lesson.labels.values()))
         names = last.classes if set(last.classes) == set(value) else sorted(value)
-        code = {name: i for i, name in enumerate(names)}
         overall, known = last.overall(self.opinions)
+        by_name = dict(zip(last.classes, overall.tolist(), strict=True))
+        prior, P = np.array([by_name.get(name, 0.0) for name in names]), None
+        random = [row for row in lesson.random if row in lesson.labels]
         judged = [row for row in random if row in self.opinions]
-        enough = max(LEAST_ROWS, len(names), len(random) / 2)
-        if names is last.classes and len(judged) >= enough:
-            codes = np.array([code[lesson.labels[row]] for row in judged])
-            P = predicted(self.opinions, judged, names)
-            found = class_shares(codes, len(names), overall, P, known)
-            shares = steadied_shares(found, overall, len(codes))
-        else:
-            codes = np.array([code[lesson.labels[row]] for row in random], dtype=int)
-            by_name = dict(zip(last.classes, overall.tolist(), strict=True))
-            prior = np.array([by_name.get(name, 0.0) for name in names])
-            counted = contradicting_shares(codes, len(names), prior)
-            if counted is None:
-                return None
-            shares = counted
+        if names is last.classes and len(judged) >= max(len(names), len(random) / 2):
+            random, P = judged, predicted(self.opinions, judged, names)
+        codes = np.array([names.index(lesson.labels[row]) for row in random], dtype=int)
+        shares = contradicting_shares(codes, len(names), prior, P, known)
+        if shares is None:
+            return None
         counts = Counter(lesson.labels.values())
         rest = shares * self._X.shape[0] - [counts[name] for name in names]
         rest = np.maximum(rest / n_rest, 0.5 / (len(codes) + len(names)))

@@ -11,14 +11,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.decomposition import PCA, TruncatedSVD
 
-from ..auto.scaling import learn_scaling
-from ..spaces.kmeans import kmeans_landmarks
 from .answers import RANDOM, SPREAD, SUGGESTED
 
 #: Share of the questions that are drawn at random.
@@ -27,8 +22,6 @@ RANDOM_SHARE = 0.2
 AHEAD = 2
 #: Seconds after which the questions of a tab that is gone are asked elsewhere.
 _LEASE = 600.0
-#: Rows and dimensions in which rows are spread.
-_SPREAD_ROWS, _SPREAD_COLUMNS = 10_000, 20
 
 
 @dataclass
@@ -137,34 +130,3 @@ class Questions:
             if is_free(self._order[position]):
                 return self._order[position], RANDOM
         return None
-
-
-def spread_rows(X: Any, n: int, seed: int) -> list[int]:
-    """Return rows that represent clusters of all rows, those of the largest clusters first.
-
-    Clusters are those of k-means on the leading principal components of the scaled rows, of a
-    sample where there are many.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (rows, d)
-        The rows.
-    n : int
-        Number of clusters.
-    seed : int
-        Seed of the sample and of k-means.
-    """
-    rng = np.random.default_rng(seed)
-    index = np.arange(X.shape[0])
-    if len(index) > _SPREAD_ROWS:
-        index = np.sort(rng.choice(len(index), _SPREAD_ROWS, replace=False))
-    rows = learn_scaling(X).apply(X[index])
-    if min(rows.shape) > _SPREAD_COLUMNS:
-        components = TruncatedSVD if sp.issparse(rows) else PCA
-        rows = components(_SPREAD_COLUMNS, random_state=seed).fit_transform(rows)
-    rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=float)
-    centres = kmeans_landmarks(rows, min(n, len(index)), rng)
-    distances = (rows**2).sum(axis=1)[:, None] - 2.0 * rows @ centres.T + (centres**2).sum(axis=1)
-    sizes = np.bincount(distances.argmin(axis=1), minlength=len(centres))
-    nearest = index[distances.argmin(axis=0)]
-    return list(dict.fromkeys(nearest[np.argsort(-sizes, kind="stable")].tolist()))

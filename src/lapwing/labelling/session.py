@@ -20,7 +20,8 @@ from .cards import Cards
 from .journal import Journal
 from .learner import Learner, Lesson, Snapshot, Values, same_names
 from .panel import Findings, help_of, map_of
-from .questions import Questions, spread_rows
+from .questions import Questions
+from .spread import spread_rows
 
 #: Rows that are spread over the data before the model suggests any: at least, per class, at most.
 _SPREAD, _SPREAD_PER_CLASS, _MOST_SPREAD = 10, 2, 50
