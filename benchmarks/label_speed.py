@@ -2,6 +2,7 @@
 
 make bench NAME=label_speed
 python benchmarks/label_speed.py [--rows 10000 100000] [--answers 60] [--pause 1.0] [--given 0]
+    [--classes 10]
 
 Rows of 50 columns from 20 Gaussians, two to each of ten classes, are labelled over HTTP as the
 page does it: each answer is sent with the cookie and the token, and its reply contains the next
@@ -11,7 +12,8 @@ and the model learning meanwhile; the page shows the next row sooner, because it
 until the model knows it, which includes a step under way and is measured for every tenth answer.
 "judged" is how many of the random rows the accuracy is estimated from right after the last answer:
 those that were predicted by about the present model; the others follow as soon as it has time.
-``--given`` labels that many rows beforehand, as a table with labels would.
+``--given`` labels that many rows beforehand, as a table with labels would. With up to three
+``--classes``, the selection of models includes semi-supervised support vector machines.
 """
 
 import argparse
@@ -28,8 +30,6 @@ from lapwing.labelling.cards import cards_of
 from lapwing.labelling.journal import Journal
 from lapwing.labelling.server import LabelServer
 from lapwing.labelling.session import LabelSession
-
-CLASSES = [f"class {code}" for code in range(10)]
 
 
 class Client:
@@ -65,17 +65,18 @@ class Client:
         return text, response
 
 
-def rows_of_clusters(n):
+def rows_of_clusters(n, n_classes):
     """Return rows of 50 columns, and their classes."""
     rng = np.random.default_rng(0)
     centres = 2.0 * rng.standard_normal((20, 50))
     cluster = rng.integers(0, 20, n)
-    return centres[cluster] + rng.standard_normal((n, 50)), cluster % 10
+    return centres[cluster] + rng.standard_normal((n, 50)), cluster % n_classes
 
 
-def measure(n, answers, pause, given):
+def measure(n, answers, pause, given, n_classes):
     """Print the times for a number of rows."""
-    X, truth = rows_of_clusters(n)
+    X, truth = rows_of_clusters(n, n_classes)
+    classes = [f"class {code}" for code in range(n_classes)]
     known = np.random.default_rng(1).choice(n, given, replace=False).tolist()
     replies, models, behind = [], [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -84,8 +85,8 @@ def measure(n, answers, pause, given):
             X,
             cards_of(None, X),
             Journal(Path(folder) / "journal", {}),
-            given={row: CLASSES[truth[row]] for row in known},
-            classes=CLASSES,
+            given={row: classes[truth[row]] for row in known},
+            classes=classes,
         )
         noted, on_change = [], session._learner._on_change
 
@@ -106,7 +107,7 @@ def measure(n, answers, pause, given):
             row = state["questions"][0]["row"]
             sent = time.perf_counter()
             state = client.write(
-                "/api/answer", tab="one", row=row, label=CLASSES[truth[row]], doubt=False
+                "/api/answer", tab="one", row=row, label=classes[truth[row]], doubt=False
             )
             replies.append(time.perf_counter() - sent)
             if number % 10 == 9:
@@ -132,6 +133,7 @@ def main():
     parser.add_argument("--answers", type=int, default=60, help="answers (60)")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between answers (1.0)")
     parser.add_argument("--given", type=int, default=0, help="labels beforehand (0)")
+    parser.add_argument("--classes", type=int, default=10, help="classes (10)")
     options = parser.parse_args()
     print(f"{options.answers} answers, {options.pause:g} s between them")
     print(
@@ -139,7 +141,7 @@ def main():
         "behind, s:   most   judged"
     )
     for n in options.rows:
-        measure(n, options.answers, options.pause, min(options.given, n // 2))
+        measure(n, options.answers, options.pause, min(options.given, n // 2), options.classes)
 
 
 if __name__ == "__main__":
