@@ -135,6 +135,8 @@ def main():
     parser.add_argument("--given", type=int, default=0, help="labels beforehand (0)")
     parser.add_argument("--classes", type=int, default=10, help="classes (10)")
     options = parser.parse_args()
+    if options.answers < 20 or options.classes < 2:
+        parser.error("--answers must be at least 20, and --classes at least 2")
     print(f"{options.answers} answers, {options.pause:g} s between them")
     print(
         "     rows   given  open, s  reply, ms:    most  model, s: first   median      most   "

@@ -274,20 +274,46 @@ def test_errors_that_contradict_the_model_move_its_shares():
     assert found[2] < 0.3 * abs(overall - shares).mean()
 
 
-def test_errors_of_a_calibrated_model_change_nothing():
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("sharpness", [1.0, 3.0, 9.0])
+def test_errors_of_a_calibrated_model_change_nothing(n_classes, sharpness):
     """Also where it is nearly always right: corrections by chance would cost it accuracy."""
-    rng = np.random.default_rng(0)
-    for sharpness in (1.0, 3.0, 9.0):
-        values = sharpness * rng.normal(size=(4000, 10))
-        P = np.exp(values - values.max(axis=1, keepdims=True))
-        P /= P.sum(axis=1, keepdims=True)
-        truth = (P.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
-        moved = 0
-        for _ in range(400):
-            rows = rng.choice(4000, 30, replace=False)
-            found = contradicting_shares(truth[rows], 10, P.mean(axis=0), P[rows])
-            moved += found is not None
-        assert moved <= 0.05 * 400
+    rng, runs, moved = np.random.default_rng(0), 1000, 0
+    values = sharpness * rng.normal(size=(4000, n_classes))
+    P = np.exp(values - values.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    truth = (P.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
+    for _ in range(runs):
+        rows = rng.choice(4000, 30, replace=False)
+        found = contradicting_shares(truth[rows], n_classes, P.mean(axis=0), P[rows])
+        moved += found is not None
+    # One in twenty by chance, and twice its standard error.
+    assert moved <= runs * 0.05 + 2 * math.sqrt(runs * 0.05 * 0.95)
+
+
+def test_shares_by_errors_step_by_step():
+    """Plain sums; the last row was not predicted, and counts as all rows do."""
+    codes, known = np.array([0] * 9 + [1, 2, 0]), np.array([0.05, 0.01, 0.02])
+    overall = np.array([0.3, 0.3, 0.4])
+    P = np.tile([0.2, 0.5, 0.3], (12, 1))
+    P[-1] = 0.0
+    errors = [
+        [float(codes[i] == k) - (overall[k] if i == 11 else P[i, k]) for k in range(3)]
+        for i in range(12)
+    ]
+    mean = [sum(error[k] for error in errors) / 12 for k in range(3)]
+    rest = [max(overall[k] + mean[k] - known[k], 0.0) for k in range(3)]
+    found = [known[k] + 0.92 * rest[k] / sum(rest) for k in range(3)]
+    difference = 0.0
+    for k in range(3):
+        spread = sum((error[k] - mean[k]) ** 2 for error in errors) + found[k] * (1 - found[k])
+        expected = sum(p * (1 - p) for p in [*P[:11, k], overall[k]])
+        difference += mean[k] ** 2 / (max(spread / 12, expected / 12) / 12)
+    weight = 1 - 3 / difference
+    assert 0.2 < weight < 0.95
+    moved = [max(weight * found[k] + (1 - weight) * overall[k], 0.5 / 15) for k in range(3)]
+    shares = contradicting_shares(codes, 3, overall, P, known)
+    np.testing.assert_allclose(shares, np.array(moved) / sum(moved), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))

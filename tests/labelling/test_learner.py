@@ -403,6 +403,48 @@ def test_the_model_is_given_the_shares_of_the_rows_without_a_label(make, monkeyp
     assert 0 < shares["ash"] < 0.05
 
 
+def test_random_rows_are_counted_until_models_have_judged_them(learner, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "lapwing.labelling.learner.contradicting_shares", lambda *values: calls.append(values)
+    )
+    rows, random = range(40), list(range(0, 40, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(learner, "_due_part", lambda **_: None)
+        learn(learner, rows)
+        learn(learner, rows, random=set(random), version=1)
+    last = learn(learner, rows, random=set(random), version=2, opinions=True)
+    learn(learner, rows, random=set(random), version=3)
+    learn(learner, range(90), random=set(random), version=4)  # no row is left
+    (codes, n_classes, prior, P, known), _, (*judged, judged_P, judged_known) = calls
+    expected = [last.classes.index(TREES[TRUTH[row]]) for row in random]
+    assert sorted(codes) == sorted(judged[0]) == sorted(expected)
+    assert n_classes == judged[1] == 3
+    assert P is None
+    assert prior.sum() == pytest.approx(1.0)
+    assert judged_P.shape == (20, 3)
+    assert (judged_P.argmax(axis=1) == judged[0]).all()
+    assert not (judged_P == last.free[random]).all()  # those of models without the label
+    counts = np.bincount([last.classes.index(TREES[TRUTH[row]]) for row in rows], minlength=3)
+    for found in (known, judged_known):
+        np.testing.assert_allclose(found, counts / 90, rtol=1e-12)
+
+
+def test_judgements_of_much_worse_models_do_not_correct_shares(learner, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "lapwing.labelling.learner.contradicting_shares", lambda *values: calls.append(values[3])
+    )
+    monkeypatch.setattr(learner, "_due_part", lambda **_: None)
+    rows, random, half = range(40), set(range(40)), dict.fromkeys(TREES[:3], 1 / 3)
+    learn(learner, rows, random=random)
+    for labels in (20, 39):
+        learner.opinions = {row: Opinion(half, "ash", None, labels) for row in rows}
+        learn(learner, rows, random=random, version=labels)
+    assert calls[0] is None
+    assert calls[1].shape == (40, 3)
+
+
 def test_shares_that_random_rows_do_not_contradict_are_left_to_the_model(make):
     rows, truth = blobs(90)
     learner, labelled = make(rows), range(40)

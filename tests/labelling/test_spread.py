@@ -1,5 +1,7 @@
 """The first rows represent all rows: each as many as it can of those that are left."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -63,8 +65,8 @@ def test_duplicates_count_as_rows():
 
 def test_duplicate_rows_are_represented_once():
     X = np.repeat([[0.0, 0.0], [5.0, 5.0], [9.0, 0.0]], [30, 20, 10], axis=0)
-    rows = spread_rows(X, 10, 0)
-    assert len({tuple(X[row]) for row in rows}) == len(rows) == 3
+    X = X[np.random.default_rng(0).permutation(60)]
+    assert X[spread_rows(X, 10, 0), 0].tolist() == [0.0, 5.0, 9.0]  # the most frequent first
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -92,14 +94,23 @@ def test_units_of_columns_do_not_matter():
 
 def test_of_many_rows_a_sample_is_represented(monkeypatch):
     monkeypatch.setattr("lapwing.labelling.spread._ROWS", 300)
+    fit = Mock(side_effect=KNNGraph.fit, autospec=True)
+    monkeypatch.setattr(KNNGraph, "fit", lambda graph, rows: fit(graph, rows))
     X, of = clusters([1500, 900, 600])
-    assert set(of[spread_rows(X, 5, 0)].tolist()) == {0, 1, 2}
+    found = spread_rows(X, 5, 0)
+    assert fit.call_args.args[1].shape[0] == 300
+    assert max(found) > 300  # a random one
+    assert set(of[found].tolist()) == {0, 1, 2}
 
 
-def test_there_are_enough_candidates(monkeypatch):
-    monkeypatch.setattr("lapwing.labelling.spread._CANDIDATES", 3)
+def test_few_candidates_are_enough_and_chosen_among_all_rows(monkeypatch):
     X, _ = blobs(200)
-    assert len(set(spread_rows(X, 12, 0))) == 12
+    every = spread_rows(X, 12, 0)
+    monkeypatch.setattr("lapwing.labelling.spread._CANDIDATES", 3)
+    few = spread_rows(X, 12, 0)
+    assert len(set(few)) == 12
+    assert few != every  # twelve random rows
+    assert max(few) > 100
 
 
 def test_rows_are_those_of_a_seed():

@@ -120,7 +120,8 @@ def contradicting_shares(
 
     None if there are fewer rows than classes, or if the difference may be due to chance. The shares
     are those of `class_shares`, moved towards those of the model as in the estimate of James and
-    Stein; without ``P``, counts are compared by Pearson's statistic, with one more row per class.
+    Stein. Without ``P``, counts are compared by Pearson's statistic, and the shares of the model
+    count as much as one more row per class.
 
     Parameters
     ----------
@@ -149,7 +150,9 @@ def contradicting_shares(
         found, error, variance = _corrected(codes, overall, P, known)
         # In a few rows errors may vary less than the model itself expects.
         variance = np.maximum(variance, (P * (1.0 - P)).mean(axis=0) / m) + 1e-12
-        difference, free, trust = float((error**2 / variance).sum()), n_classes, 1.0
+        # Errors sum to zero over the classes, so that one of them says nothing new.
+        free, trust = n_classes - 1, 1.0
+        difference = float((error**2 / variance).sum()) * free / n_classes
     if chi2.sf(difference, free) > 1.0 - LEVEL:
         return None
     weight = trust * (1.0 - free / difference)

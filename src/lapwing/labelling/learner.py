@@ -329,7 +329,8 @@ class Learner:
 
         The model may take the rows that it suggested for a sample of all. If models have judged as
         many random rows as there are classes, and half of all, the shares are corrected by their
-        errors; otherwise random rows are counted.
+        errors; otherwise random rows are counted. Models that are much worse than the last one do
+        not count: what it has learnt since would be added a second time.
         """
         last, n_rest = self.snapshot, self._X.shape[0] - len(lesson.labels)
         if last is None or n_rest == 0:
@@ -340,9 +341,10 @@ class Learner:
         by_name = dict(zip(last.classes, overall.tolist(), strict=True))
         prior, P = np.array([by_name.get(name, 0.0) for name in names]), None
         random = [row for row in lesson.random if row in lesson.labels]
-        judged = [row for row in random if row in self.opinions]
+        recent = last.recent(self.opinions)
+        judged = [row for row in random if row in recent]
         if names is last.classes and len(judged) >= max(len(names), len(random) / 2):
-            random, P = judged, predicted(self.opinions, judged, names)
+            random, P = judged, predicted(recent, judged, names)
         codes = np.array([names.index(lesson.labels[row]) for row in random], dtype=int)
         shares = contradicting_shares(codes, len(names), prior, P, known)
         if shares is None:

@@ -27,7 +27,8 @@ _STEPS = 10
 def spread_rows(X: Any, n: int, seed: int) -> list[int]:
     """Return at most n rows that represent all rows, the best first; no duplicates.
 
-    Of many rows a random sample is represented. Cost: one graph and ten products with it.
+    Of many rows a random sample is represented. Cost: one graph of at most 3000 rows, ten products
+    with it, and n passes over its rows by 1000 candidates.
 
     Parameters
     ----------
@@ -40,10 +41,10 @@ def spread_rows(X: Any, n: int, seed: int) -> list[int]:
 
     References
     ----------
-    Bae, Oliveira & Sutherland (2024), Generalized coverage for more robust low-budget active
+    Bae, Noh & Sutherland (2024), Generalized coverage for more robust low-budget active
     learning: the greedy choice, there with a Gaussian kernel.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 3])  # apart from the order of random rows
     index = np.sort(rng.permutation(X.shape[0])[:_ROWS])
     rows = learn_scaling(X).apply(X[index])
     distinct, part = np.unique(representative_rows(rows), return_inverse=True)
