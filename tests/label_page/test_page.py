@@ -75,6 +75,10 @@ def test_server_that_cannot_be_reached_for_a_while(window, trees):
     assert "Your last answer is not saved yet" in page.text("lost")
     window.press("2")
     assert "Your last 2 answers are not saved yet" in page.text("lost")
+    window.press("Backspace")
+    assert page.text("saved") == "answer withdrawn"
+    assert "Your last answer is not saved yet" in page.text("lost")
+    window.press("2")
     assert trees.done == []
     window.offline(False)
     page.wait_until_saved()
@@ -97,6 +101,24 @@ def test_answer_while_the_page_knows_that_it_cannot_reach_the_server(window, tre
     assert len(trees.session.labels) == 1
     assert all("ERR_INTERNET_DISCONNECTED" in error for error in window.errors)
     window.errors.clear()
+
+
+def test_answer_that_was_withdrawn_is_not_sent_after_a_reload(window, trees):
+    page = Page(window, trees.server.start_address())
+    window.offline(True)
+    first = page.row
+    window.press("1")
+    second = page.row
+    window.press("2")
+    window.press("Backspace")
+    assert page.text("saved") == "answer withdrawn"
+    window.offline(False)
+    window.reload()
+    page.wait_for_rows()
+    page.wait_until_saved()
+    assert trees.done == [("answer", first, "ash")]
+    assert page.row == second
+    window.errors.clear()  # of a server that could not be reached
 
 
 def test_answer_that_the_server_refuses_is_asked_again(window, trees, monkeypatch):
