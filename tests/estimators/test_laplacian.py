@@ -2,12 +2,14 @@
 
 import importlib
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
@@ -436,6 +438,18 @@ def test_warm_start_begins_at_the_last_solution(solver, iterative, monkeypatch):
     assert model.result_.history[0]["objective"] < (1 + 1e-4) * cold.objective
     assert model.n_iter_ <= cold.n_iter
     np.testing.assert_allclose(model.decision_function(X), first, atol=2e-2)
+
+
+def test_gap_of_an_ill_conditioned_problem_is_not_that_of_rounding(iterative, monkeypatch):
+    """The estimate of the gap has lost its digits there, as has a certificate from plain sums."""
+    X, truth = make_moons(300, noise=0.15, random_state=0)
+    model, gaps = LapSVC(reg_ambient=1e-9, max_iter=60), []
+    solver = importlib.import_module("lapwing.solvers.manifold_cg")
+    plain = solver.certify_in_one_pass
+    for found in (plain, lambda *values: replace(plain(*values), gap=np.inf)):  # in twice double
+        monkeypatch.setattr(solver, "certify_in_one_pass", found)
+        gaps.append(model.fit(X, np.where(np.arange(300) < 20, truth, -1)).result_.gap)
+    assert gaps[0] <= 2.0 * gaps[1]
 
 
 def test_warm_start_on_other_rows_starts_anew():

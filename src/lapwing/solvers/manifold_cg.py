@@ -151,15 +151,17 @@ def _certified(
     c, bound = duals
     f, gram = step.function, risk.gram if exact is None else exact
     g, g_of_f = -risk.reg_ambient * bound.c, -risk.reg_ambient * c
-    enough, gap = max(tol * step.objective, 2.0 * (step.estimated_gap or 0.0)), np.inf
+    gap, is_precise = np.inf, False
     if risk.space.features is None:
         found = certify_in_one_pass(risk, f, [(g, bound.p), (g_of_f, f.values)], gram)
         gap = found.gap
-    if gap > enough:
+        # The estimate may have lost its digits as well.
+        is_precise = found.rounding <= 0.5 * gap <= (step.estimated_gap or 0.0)
+    if gap > tol * step.objective and not is_precise:
         found = certify(risk, f, g, p=bound.p, gram=gram)
         gap = found.gap
         if gap > tol * found.objective:
-            gap = min(gap, certify(risk, f, g_of_f, gram=gram).gap)
+            gap = min(gap, certify(risk, f, g_of_f, p=f.values, gram=gram).gap)
     return replace(
         step,
         function=found.function,
