@@ -71,8 +71,8 @@ class use_device:
     Notes
     -----
     As a call it holds for all threads of the process, as a context for the present one and those
-    that it starts. The environment variable ``LAPWING_DEVICE`` is the default, also of processes
-    that are started, such as workers.
+    that it starts; before the context is entered, it is a call. The environment variable
+    ``LAPWING_DEVICE`` is the default, also of processes that are started, such as workers.
 
     Examples
     --------

@@ -117,9 +117,11 @@ def _libraries(user_api: str) -> ThreadpoolController:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread, in the whole process, until the last of overlapping contexts ends.
+    """Limit BLAS to one thread until the last of overlapping contexts ends.
 
-    Each context would restore what it found, which is the limit itself if another one is active.
+    The limit holds in the whole process, as with the OpenBLAS of NumPy's wheels; libraries that
+    keep a limit per thread, such as MKL, are limited in the thread that enters first. Each context
+    would restore what it found, which is the limit itself if another one is active.
     """
     global _limit, _limited
     with _limit_lock:

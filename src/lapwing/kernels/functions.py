@@ -228,8 +228,10 @@ class GaussianKernel(Kernel):
     def squared_distances(self, A: PreparedRows, B: PreparedRows) -> np.ndarray:
         """Return ‖a − b‖², never negative."""
         assert A.squared_norms is not None and B.squared_norms is not None
-        doubled = replace(A, data=-2.0 * A.data)  # fewer numbers than the products
-        distances = _inner_products(doubled, B)
+        if A.data.size < B.data.size:  # to scale the smaller one is exact, too
+            distances = _inner_products(replace(A, data=-2.0 * A.data), B)
+        else:
+            distances = _inner_products(A, replace(B, data=-2.0 * B.data))
         distances += A.squared_norms[:, None]
         distances += B.squared_norms[None, :]
         return np.maximum(distances, 0.0, out=distances)

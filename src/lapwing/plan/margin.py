@@ -103,6 +103,8 @@ def _fits_device(plan: Plan, sizes: Sizes, work: int, stored: int) -> bool:
         kept = 8 * n * plan.n_points
     elif plan.space == "linear":
         kept = sparse_bytes(n, stored) + sparse_bytes(d, stored) if sizes.is_sparse else 8 * stored
+    elif sizes.is_sparse:  # K is computed on the host
+        return False
     elif plan.storage == "float64" and plan.kernel is not None and plan.kernel.uses_device:
         kept = gram_bytes(n, "float64") + 8 * stored
     else:
