@@ -1,5 +1,7 @@
 """Plans of S3VC: the space, the storage of the Gram matrix, and the memory of L-BFGS."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,14 @@ def test_steps_are_on_a_device_where_it_has_the_memory(kernel, options, moves, m
     assert not plan(kernel, solver="annealing", **options).on_device
     monkeypatch.setattr("lapwing.plan.margin.device_budget", lambda: 10**5)
     assert not plan(kernel, **options).on_device
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_landmarks", "moves"),
+    [("linear", None, True), ("rbf", None, False), ("rbf", 50, True)],
+)
+def test_kernel_matrix_of_sparse_rows_stays_on_the_host(kernel, n_landmarks, moves, monkeypatch):
+    monkeypatch.setattr("lapwing.plan.margin.active_device", lambda: "a device")
+    monkeypatch.setattr("lapwing.plan.margin.device_budget", lambda: 10**9)
+    sparse = replace(SIZES, is_sparse=True)
+    assert plan(kernel, n_landmarks=n_landmarks, sizes=sparse).on_device == moves
