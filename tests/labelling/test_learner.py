@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from helpers.labelling import TREES, blobs
 from lapwing import SemiSupervisedClassifier
-from lapwing.labelling.estimates import contradicting_shares
+from lapwing.labelling.estimates import steadied_shares
 from lapwing.labelling.learner import Learner, Lesson, Opinion
 
 PATIENCE = 60.0
@@ -390,7 +390,7 @@ def test_the_shares_of_a_snapshot_are_those_of_models_without_the_label(learner)
 def test_the_model_is_given_the_shares_of_the_rows_without_a_label(make, monkeypatch):
     rows, truth = blobs(90)
     every = np.array([0.4, 0.35, 0.25])
-    monkeypatch.setattr("lapwing.labelling.learner.contradicting_shares", lambda *_: every)
+    monkeypatch.setattr("lapwing.labelling.learner.steadied_shares", lambda *_: every)
     learner = make(rows)
     labelled = [*np.flatnonzero(truth == 0), *np.flatnonzero(truth == 1)[:6]]
     more = {"truth": truth, "random": set(labelled)}
@@ -406,7 +406,7 @@ def test_the_model_is_given_the_shares_of_the_rows_without_a_label(make, monkeyp
 def test_random_rows_are_counted_until_models_have_judged_them(learner, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "lapwing.labelling.learner.contradicting_shares", lambda *values: calls.append(values)
+        "lapwing.labelling.learner.steadied_shares", lambda *values: calls.append(values)
     )
     rows, random = range(40), list(range(0, 40, 2))
     with monkeypatch.context() as patch:
@@ -433,7 +433,7 @@ def test_random_rows_are_counted_until_models_have_judged_them(learner, monkeypa
 def test_judgements_of_much_worse_models_do_not_correct_shares(learner, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "lapwing.labelling.learner.contradicting_shares", lambda *values: calls.append(values[3])
+        "lapwing.labelling.learner.steadied_shares", lambda *values: calls.append(values[3])
     )
     monkeypatch.setattr(learner, "_due_part", lambda **_: None)
     rows, random, half = range(40), set(range(40)), dict.fromkeys(TREES[:3], 1 / 3)
@@ -443,15 +443,6 @@ def test_judgements_of_much_worse_models_do_not_correct_shares(learner, monkeypa
         learn(learner, rows, random=random, version=labels)
     assert calls[0] is None
     assert calls[1].shape == (40, 3)
-
-
-def test_shares_that_random_rows_do_not_contradict_are_left_to_the_model(make):
-    rows, truth = blobs(90)
-    learner, labelled = make(rows), range(40)
-    more = {"truth": truth, "random": set(labelled)}
-    learn(learner, labelled, opinions=True, **more)
-    assert set(learner.opinions) == set(labelled)
-    assert learn(learner, labelled, version=1, **more).model.class_shares is None
 
 
 def test_closing_ends_a_fit_between_two_stages(make, monkeypatch):
@@ -513,7 +504,7 @@ def test_random_rows_that_contradict_the_model_are_counted_before_they_are_judge
     random, overall = ashes[:12], learner.snapshot.overall({})[0]
     shares = learn(learner, rows, random=set(random), version=12).model.class_shares
     assert learner.opinions == {}
-    expected = 90 * contradicting_shares(np.zeros(12, dtype=int), 3, overall) - [12, 1, 1]
+    expected = 90 * steadied_shares(np.zeros(12, dtype=int), 3, overall) - [12, 1, 1]
     np.testing.assert_allclose(list(shares.values()), expected / expected.sum(), rtol=1e-9)
     assert shares["ash"] > 0.5
 

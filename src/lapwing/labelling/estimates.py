@@ -17,6 +17,8 @@ from scipy.stats import chi2, norm
 LEVEL = 0.95
 #: Random rows below which nothing is said.
 LEAST_ROWS = 3
+#: Random rows by which the shares of the model count as much as those of the random rows.
+_SHARE_ROWS = 10.0
 #: Exponents of the learning curve, error ∝ 1/labels^β, and errors that are compared.
 _EXPONENTS = np.linspace(0.0, 1.0, 21)
 _ERRORS = (np.arange(200) + 0.5) / 200
@@ -84,44 +86,40 @@ def class_shares(
     if overall is None or P is None:
         counts = np.bincount(codes, minlength=n_classes)
         return [share_of(int(count), len(codes)) for count in counts]
-    shares, _, variance = _corrected(codes, overall, _filled(P, overall), known)
+    shares, variance = _corrected(codes, overall, P, known)
     unknown = 1.0 - np.sum(known)
     width = norm.ppf((1.0 + LEVEL) / 2.0) * np.sqrt(variance)
     low, high = np.maximum(shares - width, known), np.minimum(shares + width, known + unknown)
     return [Estimate(*map(float, ends)) for ends in zip(shares, low, high, strict=True)]
 
 
-def _filled(P: np.ndarray, overall: np.ndarray) -> np.ndarray:
-    """Return probabilities, those of all rows where there are none."""
-    return np.where(P.any(axis=1, keepdims=True), P, overall)
-
-
 def _corrected(
     codes: np.ndarray, overall: np.ndarray, P: np.ndarray, known: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return shares corrected by the mean error of the model, that error, and its variance."""
-    m, errors = len(codes), np.eye(len(overall))[codes] - P
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares corrected by the mean error of the model, and their variance."""
+    m = len(codes)
+    errors = np.eye(len(overall))[codes] - np.where(P.any(axis=1, keepdims=True), P, overall)
     error, unknown = errors.mean(axis=0), 1.0 - np.sum(known)
     rest = np.maximum(overall + error - known, 0.0) + 1e-300
     shares = known + unknown * rest / rest.sum()
     # One more row of which the model knows nothing: few rows without an error prove little.
     variance = (((errors - error) ** 2).sum(axis=0) + shares * (1.0 - shares)) / m
-    return shares, error, np.maximum(variance, 0.0) / m
+    return shares, np.maximum(variance, 0.0) / m
 
 
-def contradicting_shares(
+def steadied_shares(
     codes: np.ndarray,
     n_classes: int,
     overall: np.ndarray,
     P: np.ndarray | None = None,
     known: np.ndarray | float = 0.0,
 ) -> np.ndarray | None:
-    """Return class shares by random rows where these contradict the shares of the model.
+    """Return class shares by random rows, moved towards those of the model; None if unknown.
 
-    None if there are fewer rows than classes, or if the difference may be due to chance. The shares
-    are those of `class_shares`, moved towards those of the model as in the estimate of James and
-    Stein. Without ``P``, counts are compared by Pearson's statistic, and the shares of the model
-    count as much as one more row per class.
+    There must be at least three random rows, and as many as classes. The shares are those of
+    `class_shares`, and those of the model count as much as ten more rows. Without ``P``, random
+    rows are counted where they contradict the model (Pearson's statistic): the shares are moved as
+    in the estimate of James and Stein, and those of the model count as one more row per class.
 
     Parameters
     ----------
@@ -131,9 +129,9 @@ def contradicting_shares(
     Examples
     --------
     >>> overall = np.array([0.6, 0.4])
-    >>> contradicting_shares(np.array([0, 0, 0, 1, 1, 0]), 2, overall) is None
+    >>> steadied_shares(np.array([0, 0, 0, 1, 1, 0]), 2, overall) is None
     True
-    >>> contradicting_shares(np.zeros(12, dtype=int), 2, overall)
+    >>> steadied_shares(np.zeros(12, dtype=int), 2, overall)
     array([0.9, 0.1])
     """
     m = len(codes)
@@ -142,20 +140,15 @@ def contradicting_shares(
     least = 0.5 / (m + n_classes)  # few rows do not show that a class has no more of them
     prior = np.maximum(overall, least)
     prior /= prior.sum()
-    if P is None:
-        found, free = np.bincount(codes, minlength=n_classes) / m, n_classes - 1
-        difference, trust = float((m * (found - prior) ** 2 / prior).sum()), m / (m + n_classes)
+    if P is not None:
+        found = _corrected(codes, overall, P, known)[0]
+        weight = m / (m + _SHARE_ROWS)
     else:
-        P = _filled(P, overall)
-        found, error, variance = _corrected(codes, overall, P, known)
-        # In a few rows errors may vary less than the model itself expects.
-        variance = np.maximum(variance, (P * (1.0 - P)).mean(axis=0) / m) + 1e-12
-        # Errors sum to zero over the classes, so that one of them says nothing new.
-        free, trust = n_classes - 1, 1.0
-        difference = float((error**2 / variance).sum()) * free / n_classes
-    if chi2.sf(difference, free) > 1.0 - LEVEL:
-        return None
-    weight = trust * (1.0 - free / difference)
+        found, free = np.bincount(codes, minlength=n_classes) / m, n_classes - 1
+        difference = float((m * (found - prior) ** 2 / prior).sum())
+        if chi2.sf(difference, free) > 1.0 - LEVEL:
+            return None
+        weight = m / (m + n_classes) * (1.0 - free / difference)
     shares = np.maximum(weight * found + (1.0 - weight) * prior, least)
     return shares / shares.sum()
 

@@ -23,7 +23,7 @@ from scipy.special import softmax
 
 from ..auto import SemiSupervisedClassifier
 from ..estimators.calibration import per_class
-from .estimates import contradicting_shares
+from .estimates import steadied_shares
 
 logger = logging.getLogger(__name__)
 
@@ -325,12 +325,13 @@ class Learner:
             self.busy = stage
 
     def _shares(self, lesson: Lesson) -> dict[Any, float] | None:
-        """Return class shares of the unlabelled rows, if random rows contradict those of the model.
+        """Return class shares of the unlabelled rows, if random rows show them.
 
         The model may take the rows that it suggested for a sample of all. If models have judged as
         many random rows as there are classes, and half of all, the shares are corrected by their
-        errors; otherwise random rows are counted. Models that are much worse than the last one do
-        not count: what it has learnt since would be added a second time.
+        errors; otherwise random rows are counted, where they contradict the model. Models that are
+        much worse than the last one do not count: what it has learnt since would be added a second
+        time.
         """
         last, n_rest = self.snapshot, self._X.shape[0] - len(lesson.labels)
         if last is None or n_rest == 0:
@@ -346,7 +347,7 @@ class Learner:
         if names is last.classes and len(judged) >= max(len(names), len(random) / 2):
             random, P = judged, predicted(recent, judged, names)
         codes = np.array([names.index(lesson.labels[row]) for row in random], dtype=int)
-        shares = contradicting_shares(codes, len(names), prior, P, known)
+        shares = steadied_shares(codes, len(names), prior, P, known)
         if shares is None:
             return None
         counts = Counter(lesson.labels.values())
