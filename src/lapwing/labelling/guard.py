@@ -33,7 +33,7 @@ _FRAMES = ("iframe", "frame", "embed", "object", "fencedframe")
 
 
 class RateLimit:
-    """A token bucket: so many requests per second, and a reserve for bursts.
+    """A token bucket: a number of requests per second, and a reserve for bursts.
 
     Parameters
     ----------

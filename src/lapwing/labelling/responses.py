@@ -177,7 +177,7 @@ def send(connection: socket.socket, response: Response, *, closes: bool) -> None
     connection : socket.socket
     response : Response
     closes : bool
-        Whether the connection is closed afterwards, which the client is told.
+        Whether the connection is closed afterwards; the response says so.
     """
     head, content = _head(response, closes), response.content
     connection.settimeout(SEND_SECONDS)

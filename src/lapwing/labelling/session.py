@@ -1,4 +1,4 @@
-"""A labelling session: answers go to the journal, the model learns, and the page is told.
+"""A labelling session: answers go to the journal, the model learns, and the page shows it.
 
 One lock guards the state; the model learns in another thread, and nobody waits for it. Knows the
 parts of the loop, and neither the server nor how the page draws.
